@@ -76,17 +76,13 @@ EventLoop& Context::loop() const noexcept {
     return service_->loop();
 }
 
-void Context::leaveLoop() noexcept {
-    service_->leave();
-}
-
 bool Context::endWaits() noexcept {
     return service_->endWaits([this] { shutdown(); });
 }
 
 // Asio's services destroy the handlers that wait in them, which may start others.
 void Context::end() noexcept {
-    leaveLoop();
+    service_->leave();
     while (!endWaits()) detail::Service::pauseBetweenRounds();
     own_.reset();  // ends the other fibers of its carrier, to which the service refuses operations
     shutdown();

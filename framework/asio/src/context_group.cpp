@@ -20,7 +20,7 @@ bool ContextGroup::endWaits() {
 
 // All contexts leave their loops first, because handlers of one may hold objects of another.
 ContextGroup::~ContextGroup() {
-    for (const auto& context : contexts_) context->leaveLoop();
+    for (const auto& context : contexts_) context->service().leave();
     // In rounds, because functions of one may wait for operations of another.
     while (!endWaits()) detail::Service::pauseBetweenRounds();
 }

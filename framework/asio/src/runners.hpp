@@ -80,10 +80,6 @@ class Runners {
         return std::any_of(active_.begin(), active_.end(),
                            [](const Pointer& runner) { return !runner->waitsWhenIdle; });
     }
-    bool hasLimited() const noexcept {
-        return std::any_of(active_.begin(), active_.end(),
-                           [](const Pointer& runner) { return runner->remaining != Runner::unlimited; });
-    }
     // Call it when no handler is ready.
     void endNonWaiting() noexcept {
         for (std::size_t i = active_.size(); i-- > 0;) {

@@ -141,14 +141,12 @@ void Service::end(const Runner& runner) noexcept {
 void Service::noteRestart() {
     if (!forLife_) return;
     try {
-        loop_.execute([this] { reopen(); });
+        loop_.execute([this] {
+            if (!closing() && !context_.stopped()) beginServing();
+        });
     } catch (const SystemError&) {
         // The loop has ended.
     }
-}
-
-void Service::reopen() noexcept {
-    if (!closing() && !context_.stopped()) beginServing();
 }
 
 void Service::beginServing() noexcept {
@@ -169,7 +167,8 @@ void Service::closeIfUnused() noexcept {
 void Service::leaveAll(const std::exception_ptr& error) noexcept {
     runners_.endAll(error);
     if (closing() && !ended_ && operationsLeft()) {
-        goOnToTheEnd();
+        context_.restart();
+        beginServing();
     } else {
         closeIfUnused();
     }

@@ -114,13 +114,11 @@ class Service {
     void post(OwnOperation& operation) noexcept {
         if (!abandoned_) scheduler_.post_immediate_completion(&operation, false);
     }
-    void functionStarted();
-    void functionEnded() noexcept;
     // Context: the function's fiber.
     void functionFailed(const std::exception_ptr& error) noexcept;
-    FiberSet& functions() noexcept { return functions_; }
 
   private:
+    friend class FunctionInFiber;
     class Turn;
     class Mark;
 
@@ -130,7 +128,6 @@ class Service {
     void awaitEndOfLoop() noexcept;
     bool hasFunctions() noexcept;
     void letOthersRun() const;
-    void awaitFunctions(Deadline limit) noexcept;
     template <class Block>
     bool inFiberOfCarrier(Block block) noexcept;
     void mark();
@@ -141,7 +138,6 @@ class Service {
 
     void open(const std::shared_ptr<Runner>& runner) noexcept;
     void end(const Runner& runner) noexcept;
-    void reopen() noexcept;
     void beginServing() noexcept;
     void closeIfUnused() noexcept;
     void leaveAll(const std::exception_ptr& error = nullptr) noexcept;
@@ -156,13 +152,11 @@ class Service {
     bool findsOne(Turn& turn);
     template <class Call>
     bool counted(Call call) noexcept;
-    void endNonWaitingRunners() noexcept;
     PollResult pollWrapped(Budget budget);
     bool wrappedIsReadable() noexcept;
 
     bool closing() const noexcept { return closing_.load(std::memory_order_relaxed); }
     bool operationsLeft() const noexcept;
-    void goOnToTheEnd() noexcept;
 
     boost::asio::io_context& context_;
     EventLoop& loop_;

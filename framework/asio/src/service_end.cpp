@@ -95,7 +95,10 @@ bool Service::endWaits(const std::function<void()>& destroyHandlers) noexcept {
         if (isHere()) {
             round();
         } else if (!inLoop(destroyHandlers)) {
-            awaitFunctions(deadlineAfter(std::chrono::seconds(1)));
+            // The carrier and its loop are ending, which ends nearly all waits of functions: those must not run beside
+            // destroyHandlers().
+            const Deadline limit = deadlineAfter(std::chrono::seconds(1));
+            while (hasFunctions() && Clock::steady().now() < limit) pauseBetweenRounds();
             destroyHandlers();
         }
     }
@@ -107,12 +110,6 @@ void Service::pauseBetweenRounds() noexcept {
     ErrorCode shutdown;
     thisFiber::sleepFor(std::chrono::milliseconds(1), shutdown);
     if (shutdown) thisFiber::yield();
-}
-
-// The carrier and its loop are ending, which ends nearly all waits of functions: those must not run beside
-// destroyHandlers().
-void Service::awaitFunctions(Deadline limit) noexcept {
-    while (hasFunctions() && Clock::steady().now() < limit) pauseBetweenRounds();
 }
 
 // Returns when `block` has run; false when the carrier is ending and has not run it.
@@ -176,11 +173,6 @@ void Service::beginEnd() noexcept {
     remoteOperations_->cancelAll();
     leaveAll(loopEnded());
     releaseRunners();
-}
-
-void Service::goOnToTheEnd() noexcept {
-    context_.restart();
-    beginServing();
 }
 
 bool Service::closable() noexcept {

@@ -100,31 +100,24 @@ bool Service::operationsLeft() const noexcept {
 // ---- functions in fibers ----
 
 FunctionInFiber::FunctionInFiber(Service& service) : service_(&service) {
-    service_->functionStarted();
+    service_->workStarted();
+    const std::lock_guard held(service_->functionsLock_);
+    ++service_->functionCount_;
 }
 
 FunctionInFiber::~FunctionInFiber() {
-    if (service_ != nullptr) service_->functionEnded();
+    if (service_ == nullptr) return;
+    service_->workFinished();
+    const std::lock_guard held(service_->functionsLock_);
+    --service_->functionCount_;
 }
 
 FiberSet& FunctionInFiber::functions() const noexcept {
-    return service_->functions();
+    return service_->functions_;
 }
 
 void FunctionInFiber::failed(const std::exception_ptr& error) const noexcept {
     service_->functionFailed(error);
-}
-
-void Service::functionStarted() {
-    workStarted();
-    const std::lock_guard held(functionsLock_);
-    ++functionCount_;
-}
-
-void Service::functionEnded() noexcept {
-    workFinished();
-    const std::lock_guard held(functionsLock_);
-    --functionCount_;
 }
 
 // A wait that ended by cancellation or shutdown is not an error.

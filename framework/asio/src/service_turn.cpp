@@ -94,7 +94,9 @@ void Service::callHandlers(Turn& turn) noexcept {
     }
     reactor_->setTurn(nullptr);
     if (!reactor_->takeLooked()) mayHaveEvents_ = true;  // Asio asks for events after all that is queued, or not yet
-    if (turn.isIdle()) endNonWaitingRunners();
+    if (!turn.isIdle() || !runners_.hasNonWaiting()) return;
+    runners_.endNonWaiting();
+    closeIfUnused();
 }
 
 // Returns whether a handler was called.
@@ -143,12 +145,6 @@ void Service::completeReady(FiberOperation& operation, AsioThread& thread) noexc
         thread.takePosted();
         counted([&] { return thread.call(*ready), true; });
     }
-}
-
-void Service::endNonWaitingRunners() noexcept {
-    if (!runners_.hasNonWaiting()) return;
-    runners_.endNonWaiting();
-    closeIfUnused();
 }
 
 // ---- the wrapped handler ----

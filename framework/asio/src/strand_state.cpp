@@ -37,7 +37,7 @@ void StrandState::enter(std::unique_ptr<StrandTask> task) noexcept {
     }
     intrusive_ptr_add_ref(this);
     service_.workStarted();
-    submit();
+    service_.post(*this);
 }
 
 bool StrandState::isInside() const noexcept {
@@ -47,10 +47,6 @@ bool StrandState::isInside() const noexcept {
 
 void StrandState::failed(const std::exception_ptr& error) const noexcept {
     service_.functionFailed(error);
-}
-
-void StrandState::submit() noexcept {
-    service_.post(*this);
 }
 
 // Context: the loop. If there is no memory for its fiber, the function is lost, and run() throws the exception of
@@ -87,7 +83,7 @@ void StrandState::passOn() noexcept {
         const std::lock_guard held(lock_);
         goesOn = busy_ = first_ != nullptr;
     }
-    goesOn ? submit() : becomeIdle();
+    goesOn ? service_.post(*this) : becomeIdle();
 }
 
 void StrandState::becomeIdle() noexcept {

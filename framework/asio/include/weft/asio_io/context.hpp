@@ -109,8 +109,7 @@ class Context : private detail::ServiceOwner, public boost::asio::io_context {
     template <class OfClock, class OfDuration>
     count_type serveUntil(std::size_t most, const std::chrono::time_point<OfClock, OfDuration>& time, const char* call);
 
-    // The steps of the end, in this order; the ContextGroup does each for all its contexts.
-    void leaveLoop() noexcept;
+    // The steps of the end after Service::leave(), in this order; the ContextGroup does each for all its contexts.
     [[nodiscard]] bool endWaits() noexcept;
     void end() noexcept;
     void endInExit() noexcept;

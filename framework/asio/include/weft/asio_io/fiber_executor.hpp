@@ -31,10 +31,6 @@ namespace weft::asio_io {
 class FiberExecutor : public detail::ExecutorBase {
   public:
     explicit FiberExecutor(Context& context) noexcept : ExecutorBase(&context, neverBlocking) {}
-    FiberExecutor(const FiberExecutor&) noexcept = default;
-    FiberExecutor(FiberExecutor&&) noexcept = default;
-    FiberExecutor& operator=(const FiberExecutor&) noexcept = default;
-    FiberExecutor& operator=(FiberExecutor&&) noexcept = default;
 
     template <class Function>
     void execute(Function&& function) const {

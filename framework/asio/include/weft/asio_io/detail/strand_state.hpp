@@ -63,7 +63,6 @@ class StrandState final : public OwnOperation, public boost::intrusive_ref_count
 
     void called() override;
     void dropped() noexcept override;
-    void submit() noexcept;
     void runFirst(FunctionInFiber& function);
     void passOn() noexcept;
     void becomeIdle() noexcept;
