@@ -60,26 +60,18 @@ FileInfo infoOf(const struct ::stat& info) noexcept {
 template <class Transfer>
 std::size_t transferOnPool(Transfer transfer, ErrorCode& error) {
     std::size_t bytes = 0;
-    onPool(
-        [&] {
-            const FileTransfer done = transfer();
-            bytes = done.bytes;
-            return done.error;
-        },
-        error);
+    onPool(error, [&](ErrorCode& failed) {
+        const FileTransfer done = transfer();
+        bytes = done.bytes;
+        failed = done.error;
+    });
     return bytes;
 }
 
 // A system call without a result on the pool.
 template <class Call>
 void callOnPool(Call call, ErrorCode& error) {
-    onPool(
-        [&] {
-            ErrorCode failed;
-            static_cast<void>(uninterruptedCall(call, failed));
-            return failed;
-        },
-        error);
+    onPool(error, [&](ErrorCode& failed) { static_cast<void>(uninterruptedCall(call, failed)); });
 }
 
 // Does not wait. A pool that takes no more calls leaves the close to this thread: the descriptor must not leak.
@@ -115,13 +107,9 @@ void File::fail(const ErrorCode& error, const char* call) const {
 
 File File::open(std::string path, OpenMode mode, mode_t permissions, ErrorCode& error) {
     File file(-1, std::move(path));
-    onPool(
-        [&] {
-            ErrorCode failed;
-            file.fd_ = weft::detail::openFile(file.path_, flagsOf(mode), permissions, failed);
-            return failed;
-        },
-        error);
+    onPool(error, [&](ErrorCode& failed) {
+        file.fd_ = weft::detail::openFile(file.path_, flagsOf(mode), permissions, failed);
+    });
     return file;
 }
 File File::open(std::string path, OpenMode mode, mode_t permissions) {
@@ -129,12 +117,6 @@ File File::open(std::string path, OpenMode mode, mode_t permissions) {
     File file = open(std::move(path), mode, permissions, error);
     file.throwIf(error, "File::open");
     return file;
-}
-File File::open(std::string path, ErrorCode& error) {
-    return open(std::move(path), OpenMode::readOnly, 0666, error);
-}
-File File::open(std::string path, OpenMode mode, ErrorCode& error) {
-    return open(std::move(path), mode, 0666, error);
 }
 
 std::size_t File::read(std::span<char> into, ErrorCode& error) {
@@ -159,13 +141,7 @@ std::size_t File::readAt(std::uint64_t offset, std::span<char> into) {
 
 std::string File::readAll(std::size_t limit, ErrorCode& error) {
     std::string bytes;
-    onPool(
-        [&] {
-            ErrorCode failed;
-            bytes = weft::detail::readToEnd(fd_, limit, failed);
-            return failed;
-        },
-        error);
+    onPool(error, [&](ErrorCode& failed) { bytes = weft::detail::readToEnd(fd_, limit, failed); });
     return bytes;
 }
 std::string File::readAll(std::size_t limit) {
@@ -244,12 +220,10 @@ void File::close(ErrorCode& error) {
     error = {};
     if (!isOpen()) return;
     bool closed = false;
-    onPool(
-        [&] {
-            closed = true;
-            return closeFile(fd_);
-        },
-        error);
+    onPool(error, [&](ErrorCode& failed) {
+        closed = true;
+        failed = closeFile(fd_);
+    });
     const int fd = std::exchange(fd_, -1);
     if (!closed) closeLater(fd);
 }

@@ -41,16 +41,4 @@ std::string readToEnd(int fd, std::size_t limit, ErrorCode& error);
 // The descriptor is closed, whatever the result.
 ErrorCode closeFile(int fd) noexcept;
 
-// Closes a file that was only read, so that the result does not matter.
-class ClosesFile {
-  public:
-    explicit ClosesFile(int fd) noexcept : fd_(fd) {}
-    ~ClosesFile() { static_cast<void>(closeFile(fd_)); }
-    ClosesFile(const ClosesFile&) = delete;
-    ClosesFile& operator=(const ClosesFile&) = delete;
-
-  private:
-    const int fd_;
-};
-
 }  // namespace weft::detail

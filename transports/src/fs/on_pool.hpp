@@ -10,12 +10,16 @@
 
 namespace weft::detail {
 
-// Sets `error` to what `call()` returns, or to the pool's refusal (operation_aborted, EAGAIN); then `call` has not run.
-// Throws what `call` throws, except SystemError, and BlockingOperationException.
+// Sets `error` to what `call(failed)` has set, or to the pool's refusal (operation_aborted, EAGAIN); then `call` has
+// not run. Throws what `call` throws, except SystemError, and BlockingOperationException.
 template <class Call>
-void onPool(Call call, ErrorCode& error) {
+void onPool(ErrorCode& error, Call call) {
     try {
-        error = blocking(call);
+        error = blocking([&] {
+            ErrorCode failed;
+            call(failed);
+            return failed;
+        });
     } catch (const SystemError& refused) {
         error = refused.code();
     }

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 
+#include <weft/transports/fd.hpp>
+
 #include "file_calls.hpp"
 #include "on_pool.hpp"
 #include "replacement.hpp"
@@ -18,27 +20,14 @@ void throwIfFailed(const ErrorCode& error, const char* call, const std::string& 
     if (error) weft::detail::throwFileError(error, call, path);
 }
 
-// Writes all and closes; returns the first error.
-ErrorCode writeAndClose(int fd, std::string_view bytes) noexcept {
-    const ErrorCode error = weft::detail::writeAllTo(fd, bytes).error;
-    const ErrorCode closed = closeFile(fd);
-    return error ? error : closed;
-}
-
 }  // namespace
 
 std::string readFile(const std::string& path, std::size_t limit, ErrorCode& error) {
     std::string bytes;
-    onPool(
-        [&] {
-            ErrorCode failed;
-            const int fd = openFile(path, O_RDONLY, 0, failed);
-            if (failed) return failed;
-            const weft::detail::ClosesFile closes(fd);
-            bytes = weft::detail::readToEnd(fd, limit, failed);
-            return failed;
-        },
-        error);
+    onPool(error, [&](ErrorCode& failed) {
+        const Fd fd(openFile(path, O_RDONLY, 0, failed));  // only read, so that the result of its close does not matter
+        if (!failed) bytes = weft::detail::readToEnd(fd.get(), limit, failed);
+    });
     return bytes;
 }
 std::string readFile(const std::string& path, std::size_t limit) {
@@ -49,13 +38,13 @@ std::string readFile(const std::string& path, std::size_t limit) {
 }
 
 void writeFile(const std::string& path, std::string_view bytes, mode_t permissions, ErrorCode& error) {
-    onPool(
-        [&] {
-            ErrorCode failed;
-            const int fd = openFile(path, O_WRONLY | O_CREAT | O_TRUNC, permissions, failed);
-            return failed ? failed : writeAndClose(fd, bytes);
-        },
-        error);
+    onPool(error, [&](ErrorCode& failed) {
+        const int fd = openFile(path, O_WRONLY | O_CREAT | O_TRUNC, permissions, failed);
+        if (failed) return;
+        failed = weft::detail::writeAllTo(fd, bytes).error;
+        const ErrorCode closed = closeFile(fd);
+        if (!failed) failed = closed;
+    });
 }
 void writeFile(const std::string& path, std::string_view bytes, mode_t permissions) {
     ErrorCode error;
@@ -67,7 +56,7 @@ void writeFile(const std::string& path, std::string_view bytes, ErrorCode& error
 }
 
 void replaceFile(const std::string& path, std::string_view bytes, mode_t permissions, ErrorCode& error) {
-    onPool([&] { return weft::detail::Replacement(path).write(bytes, permissions); }, error);
+    onPool(error, [&](ErrorCode& failed) { failed = weft::detail::Replacement(path).write(bytes, permissions); });
 }
 void replaceFile(const std::string& path, std::string_view bytes, mode_t permissions) {
     ErrorCode error;

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <sys/types.h>
 
@@ -49,8 +50,10 @@ class File {
     // `permissions`: of a file that is created, without the bits of the process's umask. EINVAL for a path that
     // contains a zero byte. The descriptor is closed in a program that the process starts (O_CLOEXEC).
     static File open(std::string path, OpenMode mode = OpenMode::readOnly, mode_t permissions = 0666);
-    static File open(std::string path, ErrorCode& error);
-    static File open(std::string path, OpenMode mode, ErrorCode& error);
+    static File open(std::string path, ErrorCode& error) { return open(std::move(path), OpenMode::readOnly, error); }
+    static File open(std::string path, OpenMode mode, ErrorCode& error) {
+        return open(std::move(path), mode, 0666, error);
+    }
     static File open(std::string path, OpenMode mode, mode_t permissions, ErrorCode& error);
 
     File() noexcept = default;  // closed
