@@ -54,10 +54,6 @@ TcpStream TcpListener::accept(Deadline deadline) {
     return stream;
 }
 
-TcpStream TcpListener::accept(ErrorCode& error) {
-    return accept(never, error);
-}
-
 TcpStream TcpListener::accept(Deadline deadline, ErrorCode& error) {
     if (!listener_) {
         error = operationAborted();

@@ -94,10 +94,6 @@ TcpStream TcpStream::connect(const SocketAddress& remote, Deadline deadline) {
     return stream;
 }
 
-TcpStream TcpStream::connect(const SocketAddress& remote, ErrorCode& error) {
-    return connect(remote, never, error);
-}
-
 TcpStream TcpStream::connect(const SocketAddress& remote, Deadline deadline, ErrorCode& error) {
     Carrier& carrier = detail::requireFiberCarrier("TcpStream::connect");
     SocketIoHandler* handler = detail::requireSockets(carrier, "TcpStream::connect", error);
@@ -203,14 +199,6 @@ void TcpStream::writeParts(std::span<const std::string_view> parts) {
     ErrorCode error;
     writeParts(parts, error);
     throwIf(error, "TcpStream::write");
-}
-
-std::size_t TcpStream::write(std::initializer_list<std::string_view> parts, ErrorCode& error) {
-    return writeParts({parts.begin(), parts.size()}, error);
-}
-
-void TcpStream::write(std::initializer_list<std::string_view> parts) {
-    writeParts({parts.begin(), parts.size()});
 }
 
 std::size_t TcpStream::tryRead(std::span<char> into, ErrorCode& error) {

@@ -1,16 +1,6 @@
 #include "uring/uring_fiber_handle.hpp"
 
-#include <cerrno>
-
-#include <weft/scheduler/errors.hpp>
-
 namespace weft {
-
-namespace {
-
-constexpr int waitTimedOut = ETIME;  // for a deadline; the kernel uses ETIMEDOUT for a connection that timed out
-
-}  // namespace
 
 void UringFiberHandle::Call::complete(UringOperation& operation, int result) {
     Call& self = static_cast<Call&>(operation);
@@ -54,14 +44,6 @@ WakeReason UringFiberHandle::startAndAwait(Call& call, const char* name, Deadlin
     const WakeReason why = call.await(wait, name, deadline);
     call.place_.unlink();
     return why;
-}
-
-bool UringFiberHandle::endedTheWait(ssize_t result) noexcept {
-    return result == -waitTimedOut || result == -ECANCELED;
-}
-
-ErrorCode UringFiberHandle::errorOf(ssize_t result) noexcept {
-    return result == -waitTimedOut ? timedOut() : fromErrno(static_cast<int>(-result));
 }
 
 // The descriptor must not close, and its number be reused, before the kernel has taken the entries that name it.

@@ -2,10 +2,13 @@
 // does not return before the kernel has completed the operation.
 #pragma once
 
+#include <cerrno>
+
 #include <sys/types.h>
 
 #include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/detail/cancellation_due.hpp>
+#include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/suspension.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
@@ -53,10 +56,14 @@ class UringFiberHandle : public UringHandle {
     }
 
     // True when the deadline, a cancellation or a close ended the call, not the connection.
-    static bool endedTheWait(ssize_t result) noexcept;
-    static ErrorCode errorOf(ssize_t result) noexcept;
+    static bool endedTheWait(ssize_t result) noexcept { return result == -waitTimedOut || result == -ECANCELED; }
+    static ErrorCode errorOf(ssize_t result) noexcept {
+        return result == -waitTimedOut ? timedOut() : fromErrno(static_cast<int>(-result));
+    }
 
   private:
+    static constexpr int waitTimedOut = ETIME;  // the kernel uses ETIMEDOUT for a connection that timed out
+
     WakeReason startAndAwait(Call& call, const char* name, Deadline deadline);
 
     detail::ReadyList calls_;  // calls in flight

@@ -33,7 +33,7 @@ class TcpListener {
     // stays in the backlog and every waiting fiber gets the error. Free a resource or sleep before the next call, or it
     // fails again at once.
     TcpStream accept(Deadline deadline = never);
-    TcpStream accept(ErrorCode& error);
+    TcpStream accept(ErrorCode& error) { return accept(never, error); }
     TcpStream accept(Deadline deadline, ErrorCode& error);
 
     // Closes; waiting acceptors get operation_aborted. Idempotent.

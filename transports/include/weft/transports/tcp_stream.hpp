@@ -54,7 +54,7 @@ class TcpStream {
     // refused (ECONNREFUSED). Error texts contain the remote address. Throws std::logic_error on a plain thread or when
     // the carrier's poller has no sockets.
     static TcpStream connect(const SocketAddress& remote, Deadline deadline = never);
-    static TcpStream connect(const SocketAddress& remote, ErrorCode& error);
+    static TcpStream connect(const SocketAddress& remote, ErrorCode& error) { return connect(remote, never, error); }
     static TcpStream connect(const SocketAddress& remote, Deadline deadline, ErrorCode& error);
 
     TcpStream() noexcept;  // closed
@@ -93,8 +93,10 @@ class TcpStream {
     template <std::size_t Size>
     std::size_t write(char (&)[Size], ErrorCode&) = delete;
     // Writes all parts in order, in as few system calls as the kernel allows.
-    void write(std::initializer_list<std::string_view> parts);
-    std::size_t write(std::initializer_list<std::string_view> parts, ErrorCode& error);
+    void write(std::initializer_list<std::string_view> parts) { writeParts({parts.begin(), parts.size()}); }
+    std::size_t write(std::initializer_list<std::string_view> parts, ErrorCode& error) {
+        return writeParts({parts.begin(), parts.size()}, error);
+    }
     void writeParts(std::span<const std::string_view> parts);
     std::size_t writeParts(std::span<const std::string_view> parts, ErrorCode& error);
 
