@@ -24,10 +24,7 @@ FiberOperation::~FiberOperation() {
 
 bool FiberOperation::begin(boost::asio::execution_context* place) {
     if (place == nullptr && Service::loopHasEndedHere()) return false;
-    return begin(place != nullptr ? Service::of(*place) : Service::here());
-}
-
-bool FiberOperation::begin(Service* service) {
+    Service* const service = place != nullptr ? Service::of(*place) : Service::here();
     if (!Suspension::allowed()) throw BlockingOperationException("use_fiber");
     if (service == nullptr) return true;
     here_ = service->isHere();

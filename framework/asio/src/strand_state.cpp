@@ -27,12 +27,10 @@ struct StrandState::Turn {
 
 StrandState::StrandState(Context& context) : service_(context.service()) {}
 
-void StrandState::enter(std::unique_ptr<StrandTask> task) noexcept {
+void StrandState::enter(Functions added) noexcept {
     {
         const std::lock_guard held(lock_);
-        StrandTask* const added = task.get();
-        (first_ == nullptr ? first_ : last_->next_) = std::move(task);
-        last_ = added;
+        waiting_.splice(waiting_.end(), added);
         if (std::exchange(busy_, true)) return;
     }
     intrusive_ptr_add_ref(this);
@@ -57,7 +55,7 @@ void StrandState::called() {
         service_.loop().carrier()->spawnDetached(Turn(*this), {.name = "asio", .stealable = Stealable::never});
     } catch (...) {
         spawning_ = false;
-        takeFirst().reset();
+        takeFirst().clear();
         passOn();
         throw;
     }
@@ -65,14 +63,14 @@ void StrandState::called() {
 }
 
 void StrandState::runFirst(FunctionInFiber& function) {
-    std::unique_ptr<StrandTask> task = takeFirst();
+    Functions first = takeFirst();
     inside_.store(thisFiber::id(), std::memory_order_relaxed);
     const auto run = [&] {
-        task->call();
-        task.reset();
+        first.front()();
+        first.clear();
     };
     function.run(run);
-    task.reset();
+    first.clear();
     inside_.store(0, std::memory_order_relaxed);
     passOn();
 }
@@ -81,7 +79,7 @@ void StrandState::passOn() noexcept {
     bool goesOn = false;
     {
         const std::lock_guard held(lock_);
-        goesOn = busy_ = first_ != nullptr;
+        goesOn = busy_ = !waiting_.empty();
     }
     goesOn ? service_.post(*this) : becomeIdle();
 }
@@ -91,23 +89,22 @@ void StrandState::becomeIdle() noexcept {
     intrusive_ptr_release(this);
 }
 
-std::unique_ptr<StrandTask> StrandState::takeFirst() noexcept {
+StrandState::Functions StrandState::takeFirst() noexcept {
+    Functions first;
     const std::lock_guard held(lock_);
-    std::unique_ptr<StrandTask> task = std::move(first_);
-    first_ = std::move(task->next_);
-    return task;
+    first.splice(first.end(), waiting_, waiting_.begin());
+    return first;
 }
 
-// The context accepts no more functions. Destroys the waiting ones one by one, because they may enter others.
+// The context accepts no more functions. Destroys the waiting ones outside the lock, because they may enter others.
 void StrandState::dropped() noexcept {
-    std::unique_ptr<StrandTask> rest;
+    Functions rest;
     {
         const std::lock_guard held(lock_);
-        rest = std::move(first_);
+        rest.swap(waiting_);
         busy_ = false;
     }
     becomeIdle();
-    while (rest != nullptr) rest = std::move(rest->next_);
 }
 
 }  // namespace weft::asio_io::detail

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -48,7 +47,9 @@ class FiberStrand : public detail::ExecutorBase {
             }
             return;
         }
-        state_->enter(std::make_unique<detail::StrandFunction<Call>>(std::forward<Function>(function)));
+        detail::StrandState::Functions added;
+        added.emplace_back(std::forward<Function>(function));
+        state_->enter(std::move(added));
     }
 
     FiberStrand require(boost::asio::execution::blocking_t::possibly_t) const { return with(0, neverBlocking); }

@@ -98,7 +98,7 @@ namespace detail {
 // The result of a call with the token: the arguments without the leading error.
 template <class Type>
 Type noResult() {
-    if constexpr (std::is_default_constructible_v<Type>) return Type();
+    if constexpr (std::is_void_v<Type> || std::is_default_constructible_v<Type>) return Type();
     throw SystemError(operationAborted(), "use_fiber: the handler was destroyed, and the result has no default value");
 }
 
@@ -106,33 +106,21 @@ template <class... Values>
 struct FiberResult {
     using Type = std::tuple<Values...>;
     static Type of(std::tuple<Values...>&& values) { return std::move(values); }
-    static Type none() { return noResult<Type>(); }
 };
 template <class Value>
 struct FiberResult<Value> {
     using Type = Value;
     static Type of(std::tuple<Value>&& values) { return std::get<0>(std::move(values)); }
-    static Type none() { return noResult<Type>(); }
 };
 template <>
 struct FiberResult<> {
     using Type = void;
     static void of(std::tuple<>&&) noexcept {}
-    static void none() noexcept {}
 };
 
 template <class First, class... Rest>
 std::tuple<Rest...> restOf(std::tuple<First, Rest...>&& all) {
     return std::apply([](First&&, Rest&&... rest) { return std::tuple<Rest...>(std::move(rest)...); }, std::move(all));
-}
-
-// Throws the error or stores it.
-inline void raise(ErrorCode error, const use_fiber_t& token) {
-    if (token.error() == nullptr) {
-        if (error) throw SystemError(error, "use_fiber");
-    } else {
-        *token.error() = error;
-    }
 }
 
 template <class... Args>
@@ -150,8 +138,14 @@ struct FiberCall<ErrorCode, Rest...> : FiberResult<Rest...> {
     static typename Result::Type finish(FiberOperationOf<ErrorCode, Rest...>& operation, const use_fiber_t& token) {
         if (!operation.result && operation.outlivedItsContext())
             throw SystemError(operationAborted(), "use_fiber: the context was destroyed meanwhile");
-        raise(operation.asSeen(operation.result ? std::get<0>(*operation.result) : operationAborted()), token);
-        if (!operation.result) return Result::none();
+        const ErrorCode error =
+            operation.asSeen(operation.result ? std::get<0>(*operation.result) : operationAborted());
+        if (token.error() != nullptr) {
+            *token.error() = error;
+        } else if (error) {
+            throw SystemError(error, "use_fiber");
+        }
+        if (!operation.result) return noResult<typename Result::Type>();
         return Result::of(restOf(std::move(*operation.result)));
     }
 };
@@ -209,7 +203,7 @@ class async_result<weft::asio_io::use_fiber_t, Returned(Args...)> {
                 dispatch(executor, std::move(emission));
             });
         } else {
-            if (!operation.begin(static_cast<execution_context*>(nullptr))) return refused(operation, token);
+            if (!operation.begin(nullptr)) return refused(operation, token);
             launch(std::move(initiation), operation, std::forward<InitArgs>(args)...);
             operation.await(token.deadline(), [&] {
                 weft::asio_io::detail::Emission emission(operation);

@@ -97,7 +97,6 @@ class FiberOperation {
     static bool isCancellation(ErrorCode error) noexcept {
         return error == operationAborted() || error == boost::asio::experimental::error::channel_cancelled;
     }
-    bool begin(Service* service);
     // For an operation of another thread's loop, once it has been started. True: that loop has begun to end meanwhile,
     // when the operation could not be cancelled yet.
     bool missesTheEnd() noexcept;
