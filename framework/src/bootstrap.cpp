@@ -27,10 +27,6 @@ ConnectPlan Bootstrap::plan() const {
     return {setup_, local_, retries_ + 1, pause_};
 }
 
-ChannelFuture Bootstrap::connect(const SocketAddress& remote) const {
-    return connect(remote, group_->next());
-}
-
 ChannelFuture Bootstrap::connect(const SocketAddress& remote, EventLoop& loop) const {
     if (retries_ == 0) return detail::connectOnce(plan(), loop, remote);
     const auto attempts = ConnectAttempts::create(loop, plan(), remote.toString());

@@ -103,10 +103,6 @@ std::shared_ptr<ConnectAttempts> ConnectAttempts::create(EventLoop& loop, Connec
 ConnectAttempts::ConnectAttempts(EventLoop& loop, ConnectPlan plan, std::string remote)
     : loop_(loop), plan_(std::move(plan)), remote_(std::move(remote)), promise_(ChannelPromise::early(loop)) {}
 
-ConnectAttempts::~ConnectAttempts() {
-    abort();
-}
-
 void ConnectAttempts::start(Resolver::Addresses addresses) noexcept {
     Promise<Resolver::Addresses> known;
     known.setValue(std::move(addresses));

@@ -30,7 +30,7 @@ class ConnectAttempts final : public std::enable_shared_from_this<ConnectAttempt
   public:
     // `remote` is the name of the other side in error texts. Context: any thread.
     static std::shared_ptr<ConnectAttempts> create(EventLoop& loop, ConnectPlan plan, std::string remote);
-    ~ConnectAttempts();
+    ~ConnectAttempts() { abort(); }
 
     ChannelFuture future() const noexcept { return promise_.future(); }  // any thread
     // Starts with the given addresses. Context: any thread, once, while the loop exists.

@@ -125,10 +125,6 @@ LookupTable::Callers LookupTable::takeLate(TimePoint now) noexcept {
     return late;
 }
 
-LookupTable::Callers LookupTable::takeAll() noexcept {
-    return takeLate(never);
-}
-
 void LookupTable::forgetUnwanted(Names::iterator name) noexcept {
     if (!name->second.callers.empty() || name->second.stage != Stage::queued) return;
     queue_.erase(name->second.place);

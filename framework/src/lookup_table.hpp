@@ -60,7 +60,7 @@ class LookupTable {
     bool hasCallers() const noexcept { return !callers_.empty(); }
     // Removes and returns the callers whose deadline has passed. Queued names without callers are dropped.
     Callers takeLate(TimePoint now) noexcept;
-    Callers takeAll() noexcept;
+    Callers takeAll() noexcept { return takeLate(never); }
 
     void clear() noexcept;  // drops the cached answers
 

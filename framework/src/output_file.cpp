@@ -82,10 +82,6 @@ OutputFile::int_type OutputFile::overflow(int_type next) {
     return traits_type::not_eof(next);
 }
 
-int OutputFile::sync() {
-    return writeAll() ? 0 : -1;
-}
-
 bool OutputFile::writeAll() noexcept {
     const char* next = pbase();
     while (error_ == 0 && next < pptr()) {

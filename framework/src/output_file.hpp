@@ -37,7 +37,7 @@ class OutputFile final : public std::streambuf {
 
   private:
     int_type overflow(int_type next) override;
-    int sync() override;
+    int sync() override { return writeAll() ? 0 : -1; }
     bool writeAll() noexcept;
     ssize_t writeSome(const char* bytes, std::size_t size) const noexcept;
     void awaitRoom() noexcept;

@@ -156,7 +156,7 @@ class Service {
     bool wrappedIsReadable() noexcept;
 
     bool closing() const noexcept { return closing_.load(std::memory_order_relaxed); }
-    bool operationsLeft() const noexcept;
+    bool operationsLeft() const noexcept { return !operationsHere_.empty() || !remoteOperations_->empty(); }
 
     boost::asio::io_context& context_;
     EventLoop& loop_;

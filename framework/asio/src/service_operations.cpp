@@ -93,10 +93,6 @@ void Service::giveThread(std::unique_ptr<AsioThread> thread) noexcept {
     threads_ = thread.release();
 }
 
-bool Service::operationsLeft() const noexcept {
-    return !operationsHere_.empty() || !remoteOperations_->empty();
-}
-
 // ---- functions in fibers ----
 
 FunctionInFiber::FunctionInFiber(Service& service) : service_(&service) {

@@ -53,10 +53,6 @@ int toMillisecondsRoundedUp(Duration duration) noexcept {
 
 EpollIoHandler::EpollIoHandler(SystemCalls& calls, Clock& clock) noexcept : calls_(calls), clock_(clock) {}
 
-EpollIoHandler::~EpollIoHandler() {
-    close();
-}
-
 void EpollIoHandler::open(Carrier& carrier) {
     openWithWakeFd(carrier.wakeFd());
     carrier_ = &carrier;

@@ -101,8 +101,8 @@ File::~File() {
     if (isOpen()) closeLater(fd_);
 }
 
-void File::fail(const ErrorCode& error, const char* call) const {
-    weft::detail::throwFileError(error, call, path_);
+void File::throwIf(const ErrorCode& error, const char* call) const {
+    if (error) weft::detail::throwFileError(error, call, path_);
 }
 
 File File::open(std::string path, OpenMode mode, mode_t permissions, ErrorCode& error) {

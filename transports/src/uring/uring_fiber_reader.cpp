@@ -95,10 +95,6 @@ std::optional<ErrorCode> UringFiberReader::readNow(Direct direct) {
     return result > 0 ? ErrorCode() : inputEnded(result);
 }
 
-bool UringFiberReader::mayReceive() const noexcept {
-    return isOpen() && lost_ != ENOMEM && isRegistered() && Suspension::allowed();
-}
-
 ErrorCode UringFiberReader::awaitReceive(std::size_t most, Deadline deadline) {
     const ErrorCode error = startReceive(most);
     return error ? error : waiter_.wait("TcpStream::read", deadline);

@@ -53,7 +53,7 @@ class UringFiberReader : public UringFiberHandle {
     bool hasInput() const noexcept { return !arrived_.empty() || ended_; }
     template <class Direct>
     std::optional<ErrorCode> readNow(Direct direct);
-    bool mayReceive() const noexcept;
+    bool mayReceive() const noexcept { return isOpen() && lost_ != ENOMEM && isRegistered() && Suspension::allowed(); }
     ErrorCode awaitReceive(std::size_t most, Deadline deadline);
     ErrorCode startReceive(std::size_t most) noexcept;
     bool receiveIsOver() noexcept;

@@ -59,7 +59,7 @@ class Bootstrap {
     // channel() is the connection, or null when no socket could be created. A failure (SystemError with the address) or
     // cancelling the future closes the channel. A connection of the socket to itself fails with ECONNREFUSED. With
     // retry(), each attempt has its own channel, and channel() is null until one is connected. Never blocks.
-    ChannelFuture connect(const SocketAddress& remote) const;
+    ChannelFuture connect(const SocketAddress& remote) const { return connect(remote, group_->next()); }
     // As above, on the given loop, which must have sockets.
     ChannelFuture connect(const SocketAddress& remote, EventLoop& loop) const;
     // A numeric `host` is connected to as above. A name is resolved without blocking (Resolver), and its addresses are

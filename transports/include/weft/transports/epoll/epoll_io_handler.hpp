@@ -19,7 +19,7 @@ class EpollIoHandler final : public SocketIoHandler {
   public:
     // Both references must outlive the handler.
     explicit EpollIoHandler(SystemCalls& calls = SystemCalls::kernel(), Clock& clock = Clock::steady()) noexcept;
-    ~EpollIoHandler() override;
+    ~EpollIoHandler() override { close(); }
     EpollIoHandler(const EpollIoHandler&) = delete;
     EpollIoHandler& operator=(const EpollIoHandler&) = delete;
 

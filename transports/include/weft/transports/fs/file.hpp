@@ -109,10 +109,7 @@ class File {
 
   private:
     File(int fd, std::string path) noexcept;
-    [[noreturn]] void fail(const ErrorCode& error, const char* call) const;
-    void throwIf(const ErrorCode& error, const char* call) const {
-        if (error) fail(error, call);
-    }
+    void throwIf(const ErrorCode& error, const char* call) const;
 
     int fd_ = -1;
     std::string path_;
