@@ -48,6 +48,17 @@ std::string saidBy(const SystemError& refused) {
     }
 }
 
+// Each loop that has not ended holds a reference.
+struct RunningLoops {
+    explicit RunningLoops(UniqueFunction<void()> whenNone) : whenEnded(std::move(whenNone)) {}
+    ~RunningLoops() {
+        whenEnded();
+        allEnded.setValue();
+    }
+    UniqueFunction<void()> whenEnded;
+    Promise<void> allEnded;
+};
+
 }  // namespace
 
 std::shared_ptr<LoopSet> LoopSet::join(CarrierGroup& carriers, Transport::Kind transport,
@@ -161,21 +172,6 @@ void LoopSet::nameStragglers() const noexcept {
                                 " does not end: a handler or task on it does not return"});
     }
 }
-
-namespace {
-
-// Each loop that has not ended holds a reference.
-struct RunningLoops {
-    explicit RunningLoops(UniqueFunction<void()> whenNone) : whenEnded(std::move(whenNone)) {}
-    ~RunningLoops() {
-        whenEnded();
-        allEnded.setValue();
-    }
-    UniqueFunction<void()> whenEnded;
-    Promise<void> allEnded;
-};
-
-}  // namespace
 
 Future<void> LoopSet::shutdownGracefully(Duration quiet, Duration timeout, UniqueFunction<void()> whenEnded) {
     const auto running = std::make_shared<RunningLoops>(std::move(whenEnded));

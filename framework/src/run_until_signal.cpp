@@ -81,19 +81,15 @@ std::int64_t monotonicNow() noexcept {
     return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-void endWait(int signal) noexcept {
-    lastSignal.store(signal, std::memory_order_relaxed);  // the write below publishes it
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(eventFd.load(std::memory_order_relaxed), &one, sizeof one);
-}
-
 // A wait that has ended leaves the handler in place, because many senders repeat a signal at once: `timeout` and
 // `tini -g` signal the process and then its group. Later signals have their former effect when the handler returns.
 void onSignal(int signal) noexcept {
     const int error = errno;
     const std::int64_t until = givenBackAt.load(std::memory_order_relaxed);
     if (until == 0) {
-        endWait(signal);
+        lastSignal.store(signal, std::memory_order_relaxed);  // the write below publishes it
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const auto written = ::write(eventFd.load(std::memory_order_relaxed), &one, sizeof one);
     } else if (monotonicNow() >= until) {
         installation.of(signal).restore();
         ::raise(signal);

@@ -74,7 +74,8 @@ ErrorCode UringFiberReader::awaitInput(std::size_t most, Deadline deadline, Dire
         if (hasInput() || !mayReceive() || detail::cancellationDue()) {
             if (const auto now = readNow(direct)) return *now;
         }
-        const ErrorCode error = awaitReceive(most, deadline);
+        ErrorCode error = startReceive(most);
+        if (!error) error = waiter_.wait("TcpStream::read", deadline);
         if (!error) continue;
         if (error == operationAborted()) return error;
         const auto now = readNow(direct);  // bytes may have arrived by now
@@ -87,17 +88,12 @@ template <class Direct>
 std::optional<ErrorCode> UringFiberReader::readNow(Direct direct) {
     const bool inSocket = !hasInput() && receiveIsOver();
     if (!arrived_.empty()) return ErrorCode();
-    if (ended_) return takeEnd();
+    if (std::exchange(ended_, false)) return inputEnded(endedWith_);
     if (!isOpen()) return operationAborted();
     if (lost_ == ENOMEM) return loss();  // a piece was lost: later bytes are not the next ones
     const ssize_t result = inSocket ? direct() : -EAGAIN;
     if (detail::wouldBlock(result)) return std::nullopt;
     return result > 0 ? ErrorCode() : inputEnded(result);
-}
-
-ErrorCode UringFiberReader::awaitReceive(std::size_t most, Deadline deadline) {
-    const ErrorCode error = startReceive(most);
-    return error ? error : waiter_.wait("TcpStream::read", deadline);
 }
 
 ErrorCode UringFiberReader::startReceive(std::size_t most) noexcept {
@@ -209,11 +205,6 @@ UringBuffers& UringFiberReader::buffers() const noexcept {
 }
 
 // ---- the end of the input ----
-
-ErrorCode UringFiberReader::takeEnd() noexcept {
-    ended_ = false;
-    return inputEnded(endedWith_);
-}
 
 // No error: the peer's orderly end. But a write may have consumed a reset, so that the receive found an end. The
 // write's completion is then older, but may still be in the ring.

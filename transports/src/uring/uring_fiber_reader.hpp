@@ -54,7 +54,6 @@ class UringFiberReader : public UringFiberHandle {
     template <class Direct>
     std::optional<ErrorCode> readNow(Direct direct);
     bool mayReceive() const noexcept { return isOpen() && lost_ != ENOMEM && isRegistered() && Suspension::allowed(); }
-    ErrorCode awaitReceive(std::size_t most, Deadline deadline);
     ErrorCode startReceive(std::size_t most) noexcept;
     bool receiveIsOver() noexcept;
     void onReceived(int result, unsigned flags) noexcept;
@@ -63,7 +62,6 @@ class UringFiberReader : public UringFiberHandle {
     bool isUnwanted(const Buffer& piece, unsigned flags) noexcept;
     UringBuffers& buffers() const noexcept;
     std::size_t copyInto(std::span<char> into) noexcept;
-    ErrorCode takeEnd() noexcept;
     ErrorCode inputEnded(ssize_t result) noexcept;
     ErrorCode noteError(ssize_t result) noexcept;
     ErrorCode loss() const noexcept { return fromErrno(lost_); }
