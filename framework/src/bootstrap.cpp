@@ -2,7 +2,6 @@
 
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "connect_attempts.hpp"
 #include "loop_set.hpp"

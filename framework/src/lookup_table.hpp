@@ -8,7 +8,6 @@
 #include <list>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 
 #include <weft/framework/thread_pool_resolver.hpp>

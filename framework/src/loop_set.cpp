@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <stdexcept>
 #include <string>
 
 #include <weft/scheduler/log.hpp>

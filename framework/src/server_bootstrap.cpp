@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <chrono>
 #include <stdexcept>
-#include <string>
 
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/detail/answered_listener.hpp>

@@ -2,7 +2,6 @@
 // whose deadline has passed.
 #include <weft/framework/thread_pool_resolver.hpp>
 
-#include <algorithm>
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>

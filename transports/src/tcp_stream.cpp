@@ -2,9 +2,7 @@
 // FiberStream performs the individual operations.
 #include <weft/transports/tcp_stream.hpp>
 
-#include <algorithm>
 #include <array>
-#include <string>
 
 #include <weft/scheduler/carrier.hpp>
 #include <weft/transports/socket_io_handler.hpp>

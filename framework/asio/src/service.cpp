@@ -4,7 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/log.hpp>

@@ -2,7 +2,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <utility>
 
 #include <weft/asio_io/detail/fiber_operation.hpp>
 #include <weft/scheduler/carrier.hpp>

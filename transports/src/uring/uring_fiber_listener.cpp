@@ -1,7 +1,5 @@
 #include "uring/uring_fiber_listener.hpp"
 
-#include <cerrno>
-
 #include <liburing.h>
 
 #include <weft/scheduler/this_fiber.hpp>

@@ -3,7 +3,6 @@
 #include "uring/uring_fiber_stream.hpp"
 
 #include <algorithm>
-#include <cerrno>
 
 #include <liburing.h>
 

@@ -3,7 +3,6 @@
 // provides back-pressure.
 #include "uring/uring_stream.hpp"
 
-#include <algorithm>
 #include <cerrno>
 
 #include <liburing.h>
