@@ -273,7 +273,7 @@ void ChannelHandlerContext::finishOutput(ChannelPromise&& promise) {
 // ---- writes from other threads ----
 
 // A write that is posted to the loop. Its bytes count as pending from its submission on (TH-4).
-class detail::PostedWrite {
+class detail::PostedWrite : public InThreadCache {
   public:
     static constexpr std::size_t taskOverhead = 32;  // bytes that a task counts besides its message (TH-4)
 
@@ -307,9 +307,6 @@ class detail::PostedWrite {
         }
         pin_.channel().updateWritability();  // needed when a handler kept the message: then nothing else calls it
     }
-
-    static void* operator new(std::size_t size) { return ThreadCache::allocate(size); }
-    static void operator delete(void* block, std::size_t size) noexcept { ThreadCache::release(block, size); }
 
   private:
     ChannelPin pin_;

@@ -12,10 +12,6 @@ namespace weft::http::detail {
 
 BodyDecoder::BodyDecoder(const Limits& limits) noexcept : limits_(limits) {}
 
-BodyDecoderPointer makeBodyDecoder(const Limits& limits) {
-    return BodyDecoderPointer(::new (weft::detail::ThreadCache::allocate(sizeof(BodyDecoder))) BodyDecoder(limits));
-}
-
 void BodyDecoder::start(BodyKind kind, std::uint64_t length) noexcept {
     remaining_ = kind == BodyKind::length ? length : 0;
     state_ = kind == BodyKind::chunked ? State::sizeStart : remaining_ != 0 ? State::fixed : State::done;

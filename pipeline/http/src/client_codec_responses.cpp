@@ -81,7 +81,7 @@ bool ClientCodec::step() {
 }
 
 void ClientCodec::deliver(ResponseEvent event, std::size_t consumed) {
-    detail::ResponseDataPointer data = detail::makeResponseData();
+    auto data = std::make_unique<detail::ResponseData>();
     data->head = decoder_.head();
     data->ticket = first_;
     data->bytes = input_.slice(0, consumed);

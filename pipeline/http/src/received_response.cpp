@@ -1,17 +1,6 @@
 #include <weft/http/received_response.hpp>
 
-#include <new>
-
 namespace weft::http {
-
-namespace detail {
-
-ResponseDataPointer makeResponseData() {
-    void* block = weft::detail::ThreadCache::allocate(sizeof(ResponseData));
-    return ResponseDataPointer(::new (block) ResponseData);
-}
-
-}  // namespace detail
 
 std::optional<std::string_view> ReceivedResponse::header(std::string_view name) const noexcept {
     const HeaderField* field = data_->head.headers.find(name, data_->bytes.view());

@@ -54,7 +54,7 @@ void RequestReader::expectNoMore(Ticket ticket, bool streamed) noexcept {
     const RequestHead& head = data.head;
     if (head.upgrade || head.method == Method::connect) connection_.slowPath.requestsSwitch = true;
     if (head.hasBody()) {
-        body_ = makeBodyDecoder(parser_.limits());
+        body_ = std::make_unique<BodyDecoder>(parser_.limits());
         body_->start(head);
         connection_.bodyTicket = data.ticket;
         expects_ = Input::body;

@@ -16,7 +16,9 @@ namespace weft::http {
 
 namespace detail {
 
-struct ResponseData {
+struct ResponseData : weft::detail::InThreadCache {
+    ResponseData() noexcept {}  // leaves the storage of the header table uninitialised
+
     ReceivedHead head;
     Buffer bytes;  // the bytes of the head
     Buffer body;
@@ -24,14 +26,7 @@ struct ResponseData {
     Ticket ticket = 0;
 };
 
-struct ResponseDataDeleter {
-    void operator()(ResponseData* data) const noexcept {
-        data->~ResponseData();
-        weft::detail::ThreadCache::release(data, sizeof(ResponseData));
-    }
-};
-using ResponseDataPointer = std::unique_ptr<ResponseData, ResponseDataDeleter>;
-ResponseDataPointer makeResponseData();
+using ResponseDataPointer = std::unique_ptr<ResponseData>;
 
 }  // namespace detail
 

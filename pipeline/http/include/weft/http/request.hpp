@@ -5,7 +5,6 @@
 #include <array>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,7 +24,7 @@ namespace weft::http {
 
 namespace detail {
 
-struct RequestData {
+struct RequestData : weft::detail::InThreadCache {
     static constexpr std::size_t shortHead = 256;  // bytes
 
     RequestData() noexcept {}  // leaves shortText uninitialised
@@ -62,16 +61,10 @@ struct RequestData {
     void takePart(Buffer& input) noexcept;
 };
 
-struct RequestDataDeleter {
-    void operator()(RequestData* data) const noexcept {
-        data->~RequestData();
-        weft::detail::ThreadCache::release(data, sizeof(RequestData));
-    }
-};
-using RequestDataPointer = std::unique_ptr<RequestData, RequestDataDeleter>;
+using RequestDataPointer = std::unique_ptr<RequestData>;
 // Throws std::bad_alloc.
 inline RequestDataPointer makeRequestData() {
-    return RequestDataPointer(::new (weft::detail::ThreadCache::allocate(sizeof(RequestData))) RequestData);
+    return RequestDataPointer(new RequestData);
 }
 
 }  // namespace detail

@@ -23,4 +23,10 @@ struct ThreadCache {
     static void putWithoutRoom(void* block, std::size_t size) noexcept;
 };
 
+// The base of classes whose objects `new` places in such blocks.
+struct InThreadCache {
+    static void* operator new(std::size_t size) { return ThreadCache::allocate(size); }
+    static void operator delete(void* block, std::size_t size) noexcept { ThreadCache::release(block, size); }
+};
+
 }  // namespace weft::detail

@@ -5,8 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,7 +35,7 @@ struct BodyStep {
 // Decodes one body, event by event. The events depend on the bytes alone, not on how they were split.
 //
 // Context: one thread at a time. Does not block; allocates only to keep trailers.
-class BodyDecoder {
+class BodyDecoder : public weft::detail::InThreadCache {
   public:
     // `limits` must be valid; the parser of the head before the body has checked them.
     explicit BodyDecoder(const Limits& limits = {}) noexcept;
@@ -98,17 +96,5 @@ class BodyDecoder {
     std::string trailerText_;
     std::vector<HeaderField> trailers_;
 };
-
-// For connections, most of whose messages have no body: in a block of the thread's cache, from the start of a body to
-// its end.
-struct BodyDecoderDeleter {
-    void operator()(BodyDecoder* decoder) const noexcept {
-        std::destroy_at(decoder);
-        weft::detail::ThreadCache::release(decoder, sizeof(BodyDecoder));
-    }
-};
-using BodyDecoderPointer = std::unique_ptr<BodyDecoder, BodyDecoderDeleter>;
-// Throws std::bad_alloc. `limits` must be in range.
-BodyDecoderPointer makeBodyDecoder(const Limits& limits);
 
 }  // namespace weft::http::detail

@@ -134,7 +134,7 @@ class RequestReader {
     RequestHeadParser parser_;
 
     ResponseWriter& writer_;
-    BodyDecoderPointer body_;                    // of connection_.bodyTicket; null: no body is being read
+    std::unique_ptr<BodyDecoder> body_;          // of connection_.bodyTicket; null: no body is being read
     std::unique_ptr<std::string> untakenAfter_;  // the handler that passed the newest untaken request on; null: none
     const ChannelHandlerContext* droppedBy_ = nullptr;  // during a delivery: the handler that had its request
 };
