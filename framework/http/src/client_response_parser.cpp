@@ -4,12 +4,6 @@
 
 namespace weft::http {
 
-std::optional<std::string_view> ClientResponse::header(std::string_view name) const noexcept {
-    const HeaderField* field = received_.headers.find(name, head_.view());
-    if (field == nullptr) return std::nullopt;
-    return text(field->value);
-}
-
 ClientResponseParser::ClientResponseParser(ClientResponse& response, std::size_t maxBodyBytes, Method method,
                                            const Limits& limits)
     : maxBodyBytes_(maxBodyBytes), response_(response), decoder_(response.received_, limits) {

@@ -46,15 +46,4 @@ std::optional<std::string_view> Request::query(std::string_view name) const noex
     return std::nullopt;
 }
 
-std::optional<std::string_view> Request::header(std::string_view name) const noexcept {
-    const HeaderField* field = data_->head.headers.find(name, {data_->start, data_->head.consumed});
-    if (field == nullptr) return std::nullopt;
-    return text(field->value);
-}
-
-HeaderView Request::headerAt(std::size_t index) const noexcept {
-    const HeaderField& field = data_->head.headers.fields()[index];
-    return {text(field.name), text(field.value)};
-}
-
 }  // namespace weft::http

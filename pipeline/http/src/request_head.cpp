@@ -4,10 +4,10 @@
 
 namespace weft::http {
 
-const HeaderField* HeaderTable::find(std::string_view name, std::string_view message) const noexcept {
+std::optional<std::string_view> HeaderTable::find(std::string_view name, std::string_view message) const noexcept {
     for (const HeaderField& field : fields())
-        if (detail::equalIgnoringCase(field.name.in(message), name)) return &field;
-    return nullptr;
+        if (detail::equalIgnoringCase(field.name.in(message), name)) return field.value.in(message);
+    return std::nullopt;
 }
 
 void HeaderTable::spill(const HeaderField& field) {

@@ -163,10 +163,8 @@ TEST(RequestHeadParser, FindsHeadersByNameInAnyCase) {
     const std::string message = test::getWith("X-One: 1\r\nx-one: 2\r\n");
     HeadReader parser;
     ASSERT_EQ(parser.parse(message), Verdict::complete);
-    const HeaderField* field = parser.head().headers.find("x-ONE", message);
-    ASSERT_NE(field, nullptr);
-    EXPECT_EQ(field->value.in(message), "1");
-    EXPECT_EQ(parser.head().headers.find("x-two", message), nullptr);
+    EXPECT_EQ(parser.head().headers.find("x-ONE", message), "1");
+    EXPECT_EQ(parser.head().headers.find("x-two", message), std::nullopt);
 }
 
 TEST(RequestHeadParser, D8_ObeysSmallerLimits) {

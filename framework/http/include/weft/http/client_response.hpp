@@ -29,12 +29,11 @@ class ClientResponse {
 
     std::size_t headerCount() const noexcept { return received_.headers.size(); }
     // `index` < headerCount().
-    HeaderView headerAt(std::size_t index) const {
-        const HeaderField& field = received_.headers.fields()[index];
-        return {text(field.name), text(field.value)};
-    }
+    HeaderView headerAt(std::size_t index) const { return received_.headers.at(index, head_.view()); }
     // The first header of this name (case-insensitive), or nothing.
-    std::optional<std::string_view> header(std::string_view name) const noexcept;
+    std::optional<std::string_view> header(std::string_view name) const noexcept {
+        return received_.headers.find(name, head_.view());
+    }
 
     std::string_view body() const noexcept { return body_.view(); }
     // A small body may share its block with the head, so it may be not unique() while the response lives.

@@ -42,9 +42,11 @@ class ReceivedResponse {
     // The reason phrase as sent by the server; may be empty.
     std::string_view reason() const noexcept { return text(data_->head.reason); }
     // The first header with this name (case-insensitive), if any.
-    std::optional<std::string_view> header(std::string_view name) const noexcept;
+    std::optional<std::string_view> header(std::string_view name) const noexcept {
+        return data_->head.headers.find(name, data_->bytes.view());
+    }
     std::size_t headerCount() const noexcept { return data_->head.headers.size(); }
-    HeaderView headerAt(std::size_t index) const noexcept;
+    HeaderView headerAt(std::size_t index) const noexcept { return data_->head.headers.at(index, data_->bytes.view()); }
     bool hasBody() const noexcept { return data_->head.hasBody(); }
     // Another request may follow on this connection.
     bool keepAlive() const noexcept { return data_->head.keepAlive; }
@@ -71,7 +73,7 @@ class FullResponse final : public ReceivedResponse {
     std::string_view body() const noexcept { return data_->body.view(); }
     Buffer takeBody() noexcept { return std::move(data_->body); }
     // The trailer fields of a chunked body. Lifetime: as long as the response.
-    const HeaderList& trailers() const noexcept;
+    const HeaderList& trailers() const noexcept { return data_->trailers ? *data_->trailers : noTrailers(); }
 };
 
 }  // namespace weft::http

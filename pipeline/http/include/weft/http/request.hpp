@@ -45,6 +45,7 @@ struct RequestData : weft::detail::InThreadCache {
         }
     }
     std::string_view text(Slice slice) const noexcept { return {start + slice.offset, slice.size}; }
+    std::string_view headText() const noexcept { return {start, head.consumed}; }
 
     RequestHead head;
     const char* start = nullptr;  // the head's first byte
@@ -102,9 +103,11 @@ class Request {
     // parameter. Neither name nor value is decoded.
     std::optional<std::string_view> query(std::string_view name) const noexcept;
     // The value of the first header with this name (case-insensitive), if any.
-    std::optional<std::string_view> header(std::string_view name) const noexcept;
+    std::optional<std::string_view> header(std::string_view name) const noexcept {
+        return data_->head.headers.find(name, data_->headText());
+    }
     std::size_t headerCount() const noexcept { return data_->head.headers.size(); }
-    HeaderView headerAt(std::size_t index) const noexcept;
+    HeaderView headerAt(std::size_t index) const noexcept { return data_->head.headers.at(index, data_->headText()); }
     bool hasBody() const noexcept { return data_->head.hasBody(); }
     bool keepAlive() const noexcept { return data_->head.keepAlive; }
     const RequestHead& head() const noexcept { return data_->head; }

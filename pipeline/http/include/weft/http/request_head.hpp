@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,11 @@ struct Slice {
 struct HeaderField {
     Slice name;
     Slice value;
+};
+
+struct HeaderView {
+    std::string_view name;
+    std::string_view value;
 };
 
 // The header lines of one message, in order. Allocates only beyond `inlineCapacity` lines, and keeps that memory.
@@ -71,8 +77,12 @@ class HeaderTable {
     const HeaderField* begin() const noexcept { return fields().data(); }
     const HeaderField* end() const noexcept { return fields().data() + size_; }
 
-    // The first field with this name (case-insensitive), or null. Linear.
-    const HeaderField* find(std::string_view name, std::string_view message) const noexcept;
+    // index < size().
+    HeaderView at(std::size_t index, std::string_view message) const noexcept {
+        return {fields()[index].name.in(message), fields()[index].value.in(message)};
+    }
+    // The first value with this name (case-insensitive), if any. Linear.
+    std::optional<std::string_view> find(std::string_view name, std::string_view message) const noexcept;
 
   private:
     void spill(const HeaderField& field);

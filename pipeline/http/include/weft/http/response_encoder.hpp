@@ -15,11 +15,6 @@
 
 namespace weft::http {
 
-struct HeaderView {
-    std::string_view name;
-    std::string_view value;
-};
-
 // The response head to encode, and the request that it answers.
 struct ResponseHead {
     Status status = Status::ok;
