@@ -67,7 +67,8 @@ std::optional<Buffer> ClientExchange::read() {
 }
 
 HeaderList ClientExchange::trailers() const {
-    return exchange_->parser().trailers();
+    const auto list = exchange_->parser().trailers();
+    return list ? *list : noTrailers();
 }
 void ClientExchange::setDeadline(Deadline deadline) noexcept {
     exchange_->setDeadline(deadline);

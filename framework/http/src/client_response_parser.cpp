@@ -84,15 +84,6 @@ void ClientResponseParser::endOfInput() {
     refuse(decoder_.refusal().reason, ClientFault::endedEarly);
 }
 
-HeaderList ClientResponseParser::trailers() const {
-    HeaderList list;
-    const detail::BodyDecoder& body = decoder_.body();
-    for (const HeaderField& field : body.trailers()) {
-        list.add(field.name.in(body.trailerText()), field.value.in(body.trailerText()));
-    }
-    return list;
-}
-
 void ClientResponseParser::refuse(std::string_view reason, ClientFault fault) {
     failed_ = true;
     fault_ = make_error_code(fault);

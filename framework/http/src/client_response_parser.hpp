@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -44,8 +45,8 @@ class ClientResponseParser {
     // The body bytes since the last call. They no longer count towards maxBodyBytes, but a Content-Length above
     // maxBodyBytes is a fault all the same.
     Buffer takeBody() noexcept { return std::exchange(response_.body_, {}); }
-    // After complete(): the trailer fields of a chunked body.
-    HeaderList trailers() const;
+    // After complete(): the trailer fields of a chunked body; null if there are none.
+    std::unique_ptr<HeaderList> trailers() const { return decoder_.body().trailerList(); }
 
   private:
     std::size_t feedHead(std::string_view bytes);

@@ -26,6 +26,13 @@ Refusal BodyDecoder::refusal() const noexcept {
     return refusalOf(fault_);
 }
 
+std::unique_ptr<HeaderList> BodyDecoder::trailerList() const {
+    if (trailers_.empty()) return nullptr;
+    auto list = std::make_unique<HeaderList>();
+    for (const HeaderField& field : trailers_) list->add(field.name.in(trailerText_), field.value.in(trailerText_));
+    return list;
+}
+
 void BodyDecoder::fail(Fault fault) noexcept {
     state_ = State::failed;
     fault_ = fault;

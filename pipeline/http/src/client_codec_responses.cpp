@@ -7,8 +7,6 @@
 #include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/detail/held_bytes.hpp>
 
-#include "trailers.hpp"
-
 namespace weft::http {
 
 void ClientCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
@@ -103,7 +101,7 @@ void ClientCodec::endResponse() {
     }
     if (switches) return switchProtocol();
     fired_ = true;
-    if (hadBody) ctx_->fireChannelRead(Message(LastContent{ticket, detail::trailersOf(decoder_.body())}));
+    if (hadBody) ctx_->fireChannelRead(Message(LastContent{ticket, decoder_.body().trailerList()}));
     if (ctx_ != nullptr && lastResponse_ && !requests_.empty()) {
         fail({Status::badGateway, "the server closes the connection before it has answered all requests"});
     }

@@ -12,7 +12,6 @@
 #include <weft/scheduler/event_loop.hpp>
 
 #include "codec_log.hpp"
-#include "trailers.hpp"
 
 namespace weft::http::detail {
 
@@ -203,7 +202,7 @@ bool RequestReader::decodeBody() {
     if (connection_.ctx == nullptr || expects_ != Input::body) return false;
     fired_ = true;
     if (body_->finished()) {
-        LastContent last{connection_.bodyTicket, trailersOf(*body_)};
+        LastContent last{connection_.bodyTicket, body_->trailerList()};
         body_.reset();
         if (timeouts_.waiting()) timeouts_.satisfied();
         endRequest();

@@ -5,11 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <weft/http/header_list.hpp>
 #include <weft/http/limits.hpp>
 #include <weft/http/refusal.hpp>
 #include <weft/http/request_head.hpp>
@@ -62,6 +64,8 @@ class BodyDecoder : public weft::detail::InThreadCache {
     // After BodyEvent::end: the trailer fields, as slices of trailerText(). Lifetime: until start().
     std::span<const HeaderField> trailers() const noexcept { return trailers_; }
     std::string_view trailerText() const noexcept { return trailerText_; }
+    // A copy of them; null if there are none.
+    std::unique_ptr<HeaderList> trailerList() const;
 
   private:
     // clang-format off
