@@ -69,24 +69,15 @@ Exchange::Exchange(const std::shared_ptr<ClientPool>& pool, const Origin& origin
 }
 
 void Exchange::encode() {
-    OutgoingHead head;
-    head.method = request_.method;
-    head.target = request_.target;
-    head.host = host_.empty() ? origin_.authority() : host_;
-    head.body = request_.streamed && !request_.hasLength ? BodyKind::chunked : BodyKind::length;
-    head.contentLength = request_.streamed ? request_.contentLength : request_.body.readableBytes();
-    head.keepAlive = request_.keepAlive;
-    const RequestError error = request_.headers.visit({}, [&](std::span<const HeaderView> headers) {
-        head.headers = headers;
-        const std::size_t bound = headBound(head);
-        head_ = Buffer::allocate(bound);
-        const EncodedRequest encoded = encodeHead(head, std::span<char>(head_.writeData(), bound));
-        head_.produced(encoded.size);
-        keepAlive_ = encoded.keepAlive;
-        if (encoded.upgrade) refuse(request_, notSupported);
-        return encoded.error;
+    const std::string& host = host_.empty() ? origin_.authority() : host_;
+    const EncodedRequest encoded = encodeRequest(request_, host, [this](std::size_t bytes) {
+        head_ = Buffer::allocate(bytes);
+        return head_.writeData();
     });
-    if (error != RequestError::none) refuse(request_, textOf(error));
+    head_.produced(encoded.size);
+    keepAlive_ = encoded.keepAlive;
+    if (encoded.upgrade) refuse(request_, notSupported);
+    if (encoded.error != RequestError::none) refuse(request_, textOf(encoded.error));
 }
 
 // ---- the connection ----

@@ -89,41 +89,21 @@ void ClientCodec::writeRequest(ChannelHandlerContext& ctx, ClientRequest&& reque
     if (output_ == Output::lastSent || undecided || lastResponse_ || expects_ != Input::responses) {
         return refuseMisuse(ctx, promise, "an HTTP request on a connection that accepts no further request");
     }
+    const std::string& host = options_.host.empty() && request.method == "CONNECT" ? request.target : options_.host;
     EncodedRequest encoded;
     weft::detail::writeEncoded(ctx, std::move(promise), [&](ChannelOutput& out) {
-        encoded = encode(request, out);
+        encoded = detail::encodeRequest(request, host, [&out](std::size_t bytes) { return out.room(bytes); });
         if (encoded.error != RequestError::none) return false;
+        out.produced(encoded.size);
         out.append(std::move(request.body));
-        noteRequest(request, encoded);
+        requests_.push({methodOf(request.method), encoded.upgrade});
+        closesBehind_ = !encoded.keepAlive;
+        output_ = request.streamed ? Output::body : closesBehind_ ? Output::lastSent : Output::open;
+        chunked_ = request.streamed && !request.hasLength;
+        remaining_ = request.streamed && request.hasLength ? request.contentLength : 0;
         return true;
     });
     if (encoded.error != RequestError::none) return refuseBad(ctx, promise, textOf(encoded.error));
-}
-
-// Appends the head unless it must not be sent.
-EncodedRequest ClientCodec::encode(const ClientRequest& request, ChannelOutput& out) const {
-    OutgoingHead head;
-    head.method = request.method;
-    head.target = request.target;
-    head.host = options_.host.empty() && request.method == "CONNECT" ? request.target : options_.host;
-    head.body = request.streamed && !request.hasLength ? BodyKind::chunked : BodyKind::length;
-    head.contentLength = request.streamed ? request.contentLength : request.body.readableBytes();
-    head.keepAlive = request.keepAlive;
-    return request.headers.visit({}, [&](std::span<const HeaderView> headers) {
-        head.headers = headers;
-        const std::size_t bound = headBound(head);
-        const EncodedRequest encoded = encodeHead(head, std::span<char>(out.room(bound), bound));
-        if (encoded.error == RequestError::none) out.produced(encoded.size);
-        return encoded;
-    });
-}
-
-void ClientCodec::noteRequest(const ClientRequest& request, const EncodedRequest& encoded) {
-    requests_.push({methodOf(request.method), encoded.upgrade});
-    closesBehind_ = !encoded.keepAlive;
-    output_ = request.streamed ? Output::body : closesBehind_ ? Output::lastSent : Output::open;
-    chunked_ = request.streamed && !request.hasLength;
-    remaining_ = request.streamed && request.hasLength ? request.contentLength : 0;
 }
 
 void ClientCodec::writeContent(ChannelHandlerContext& ctx, Buffer&& data, ChannelPromise&& promise) {

@@ -96,8 +96,6 @@ class ClientCodec final : public ChannelDuplexHandler {
 
     // Requests (client_codec.cpp).
     void writeRequest(ChannelHandlerContext& ctx, ClientRequest&& request, ChannelPromise&& promise);
-    EncodedRequest encode(const ClientRequest& request, ChannelOutput& out) const;
-    void noteRequest(const ClientRequest& request, const EncodedRequest& encoded);
     void writeContent(ChannelHandlerContext& ctx, Buffer&& data, ChannelPromise&& promise);
     void writeEnd(ChannelHandlerContext& ctx, const HeaderList* trailers, ChannelPromise&& promise);
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include <weft/http/client_request.hpp>
 #include <weft/http/response_encoder.hpp>
 
 namespace weft::http {
@@ -56,5 +57,26 @@ std::size_t headBound(const OutgoingHead& head) noexcept;
 // Writes request line, headers and the empty line to the front of `out`. After an error the contents of `out` are
 // unspecified. Does not block, allocate or throw.
 EncodedRequest encodeHead(const OutgoingHead& head, std::span<char> out) noexcept;
+
+namespace detail {
+
+// Encodes the head of `request` into `room(bytes)`, a char*. `host`: as in OutgoingHead.
+template <class Room>
+EncodedRequest encodeRequest(const ClientRequest& request, std::string_view host, Room room) {
+    OutgoingHead head;
+    head.method = request.method;
+    head.target = request.target;
+    head.host = host;
+    head.body = request.streamed && !request.hasLength ? BodyKind::chunked : BodyKind::length;
+    head.contentLength = request.streamed ? request.contentLength : request.body.readableBytes();
+    head.keepAlive = request.keepAlive;
+    return request.headers.visit({}, [&](std::span<const HeaderView> headers) {
+        head.headers = headers;
+        const std::size_t bound = headBound(head);
+        return encodeHead(head, std::span<char>(room(bound), bound));
+    });
+}
+
+}  // namespace detail
 
 }  // namespace weft::http
