@@ -12,7 +12,6 @@
 
 #include "chunked_output.hpp"
 #include "codec_log.hpp"
-#include "misuse.hpp"
 
 namespace weft::http {
 

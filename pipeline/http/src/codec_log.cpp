@@ -78,8 +78,4 @@ std::string handlersBehind(const ChannelHandlerContext& codec) {
     return text.empty() ? "none" : text;
 }
 
-std::string nameOfHandler(const ChannelHandlerContext& codec, const ChannelHandlerContext* handler) {
-    return codec.pipeline().contains(handler) ? handler->name() : std::string();
-}
-
 }  // namespace weft::http::detail

@@ -1,8 +1,10 @@
-// What the HTTP codecs log, limited in rate: messages that they do not send, with the channel and the last handler that
-// passed them on, requests without an answer, and bytes that they lose.
+// What the HTTP codecs report: failures of promises, and lines of the log, limited in rate: messages that they do not
+// send, with the channel and the last handler that passed them on, requests without an answer, and bytes that they
+// lose.
 #pragma once
 
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -13,6 +15,11 @@ class ChannelHandlerContext;
 }
 
 namespace weft::http::detail {
+
+// The failure of a promise if the application has violated the contract of a codec.
+inline std::exception_ptr misuse(const char* what) {
+    return std::make_exception_ptr(std::logic_error(what));
+}
 
 // Logs a message that reached `codec` and is not sent. If `codec` is null, it has been removed, and the line names
 // neither channel nor handler. With a codec, LogLevel::debug has a rate limit of its own. Context: the loop. Never
@@ -27,8 +34,5 @@ void logLimited(LogLevel level, const ChannelHandlerContext& codec, std::string_
 
 // The names of the handlers after the codec ("'a', 'b'"), any of which may have had its messages.
 std::string handlersBehind(const ChannelHandlerContext& codec);
-
-// The name of `handler`, which may be gone: empty if it is not in the codec's pipeline.
-std::string nameOfHandler(const ChannelHandlerContext& codec, const ChannelHandlerContext* handler);
 
 }  // namespace weft::http::detail

@@ -12,15 +12,6 @@
 
 namespace weft::http::detail {
 
-namespace {
-
-std::string nameOfRequest(Ticket ticket, const ResponseSlot& slot, const ChannelHandlerContext& ctx) {
-    return "request " + std::to_string(ticket) + " (" + std::string(nameOf(slot.method)) + ") of channel " +
-           std::to_string(ctx.channel().id());
-}
-
-}  // namespace
-
 void RequestReader::refuseHead(const Refusal& refusal) {
     connection_.slots.add().keepAlive = false;
     refuse(connection_.slots.backTicket(), refusal);
@@ -70,7 +61,11 @@ void RequestReader::noteDropped(const weft::detail::AnswerLedger::Drop& drop) {
     }
     if (drop.untakenAfter != nullptr) {
         slot->untaken = true;
-        noteUntaken(*drop.untakenAfter);
+        untakenAfter_.reset();
+        try {
+            untakenAfter_ = std::make_unique<std::string>(*drop.untakenAfter);
+        } catch (const std::bad_alloc&) {  // the line of the log lacks the name
+        }
     }
     if (!delivering) settleDropped(drop.request, *slot, nullptr);
 }
@@ -86,39 +81,28 @@ void RequestReader::settleDropped(Ticket ticket, ResponseSlot& slot, const Chann
     if (connection_.ctx != nullptr) connection_.ctx->flush();
 }
 
-// Without memory the line of the log lacks the name.
-void RequestReader::noteUntaken(const std::string& lastReader) noexcept {
-    untakenAfter_.reset();
-    try {
-        untakenAfter_ = std::make_unique<std::string>(lastReader);
-    } catch (const std::bad_alloc&) {
-    }
-}
-
 void RequestReader::warnOfDropped(Ticket ticket, const ResponseSlot& slot,
                                   const ChannelHandlerContext* taker) noexcept {
+    const ChannelHandlerContext& ctx = *connection_.ctx;
     try {
-        logLimited(LogLevel::warning, *connection_.ctx, warningOf(ticket, slot, taker));
+        const std::string request = "request " + std::to_string(ticket) + " (" + std::string(nameOf(slot.method)) +
+                                    ") of channel " + std::to_string(ctx.channel().id());
+        if (slot.untaken) {
+            return logLimited(LogLevel::warning, ctx,
+                              "no handler took " + request + ", so it is answered with 404; '" +
+                                  (untakenAfter_ ? *untakenAfter_ : "(no memory for its name)") +
+                                  "' was the last to pass it on: add a handler for it after that one");
+        }
+        const bool isThere = ctx.pipeline().contains(taker);
+        const std::string who = isThere ? "handler '" + taker->name() + "'"
+                                        : "the application (its handlers are " + handlersBehind(ctx) + ")";
+        logLimited(LogLevel::warning, ctx,
+                   who + " dropped " + request +
+                       " without an answer, so it is answered with 500; answer every request, or keep its responder() "
+                       "to answer it later");
     } catch (const std::bad_alloc&) {
-        logLimited(LogLevel::warning, *connection_.ctx, "a request was dropped, and there was no memory to name it");
+        logLimited(LogLevel::warning, ctx, "a request was dropped, and there was no memory to name it");
     }
-}
-
-std::string RequestReader::warningOf(Ticket ticket, const ResponseSlot& slot,
-                                     const ChannelHandlerContext* taker) const {
-    const std::string request = nameOfRequest(ticket, slot, *connection_.ctx);
-    if (slot.untaken) {
-        return "no handler took " + request + ", so it is answered with 404; '" +
-               (untakenAfter_ ? *untakenAfter_ : "(no memory for its name)") +
-               "' was the last to pass it on: add a handler for it after that one";
-    }
-    const std::string taken = nameOfHandler(*connection_.ctx, taker);
-    const std::string who = !taken.empty()
-                                ? "handler '" + taken + "'"
-                                : "the application (its handlers are " + handlersBehind(*connection_.ctx) + ")";
-    return who + " dropped " + request +
-           " without an answer, so it is answered with 500; answer every request, or keep its responder() to answer it "
-           "later";
 }
 
 }  // namespace weft::http::detail

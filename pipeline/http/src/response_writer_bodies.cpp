@@ -13,7 +13,6 @@
 #include "chunked_output.hpp"
 #include "codec_log.hpp"
 #include "common_response.hpp"
-#include "misuse.hpp"
 
 namespace weft::http::detail {
 

@@ -7,7 +7,6 @@
 #include <weft/pipeline/channel_handler_context.hpp>
 
 #include "codec_log.hpp"
-#include "misuse.hpp"
 
 namespace weft::http::detail {
 

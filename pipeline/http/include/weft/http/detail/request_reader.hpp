@@ -114,9 +114,7 @@ class RequestReader {
     // Requests without an answer (request_reader_refusals.cpp).
     void refuse(Ticket ticket, const Refusal& refusal);
     void settleDropped(Ticket ticket, ResponseSlot& slot, const ChannelHandlerContext* taker);
-    void noteUntaken(const std::string& lastReader) noexcept;
     void warnOfDropped(Ticket ticket, const ResponseSlot& slot, const ChannelHandlerContext* taker) noexcept;
-    std::string warningOf(Ticket ticket, const ResponseSlot& slot, const ChannelHandlerContext* taker) const;
 
     // Members that every request uses come first.
     ServerConnection& connection_;
