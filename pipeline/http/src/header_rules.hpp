@@ -1,5 +1,6 @@
 // Interprets the few header values that decide framing, routing and the life of the connection. Pure functions of texts
-// that are known to be free of control characters. They never know where in a message a value was.
+// that are known to be free of control characters. They never know where in a message a value was. And the bits by
+// which a head parser notes what the lines contain.
 #pragma once
 
 #include <cstdint>
@@ -28,5 +29,24 @@ ConnectionOptions parseConnection(std::string_view text) noexcept;
 
 // Fields that must not be trailers: framing, routing, authentication, request control (RFC 9110, 6.5.1).
 bool isForbiddenTrailer(std::string_view name) noexcept;
+
+// Of RequestHeadParser::seen_ and ResponseHeadParser::seen_. After the last line they decide the framing.
+namespace seen {
+
+enum Seen : std::uint32_t {
+    sawHost = 1,
+    sawEmptyHost = 2,
+    sawContentLength = 4,
+    sawTransferEncoding = 8,
+    sawUnknownCoding = 16,
+    sawExpectContinue = 32,
+    sawUnknownExpect = 64,
+    sawUpgrade = 128,
+    optionClose = 256,
+    optionKeepAlive = 512,
+    optionUpgrade = 1024,
+};
+
+}  // namespace seen
 
 }  // namespace weft::http::detail

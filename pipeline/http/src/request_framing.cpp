@@ -4,7 +4,6 @@
 
 #include "fault.hpp"
 #include "header_rules.hpp"
-#include "seen_fields.hpp"
 
 namespace weft::http::detail {
 

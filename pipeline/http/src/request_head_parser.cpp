@@ -12,7 +12,6 @@
 #include "known_fields.hpp"
 #include "line_frame.hpp"
 #include "request_line.hpp"
-#include "seen_fields.hpp"
 
 namespace weft::http::detail {
 

@@ -8,7 +8,6 @@
 #include "header_rules.hpp"
 #include "known_fields.hpp"
 #include "line_frame.hpp"
-#include "seen_fields.hpp"
 
 namespace weft::http::detail {
 
@@ -65,7 +64,10 @@ Verdict ResponseHeadParser::parse(std::string_view message) {
     for (;;) {
         if (stage_ == Stage::headers && scanned_ == lineStart_) {
             takePlainLines(message);
-            if (endsAtLine(message)) return finish();
+            if (message.size() - lineStart_ >= 2 && load<std::uint16_t>(message.data() + lineStart_) == crlf &&
+                lineStart_ - sectionStart_ <= limits_.headerSectionBytes) {
+                return finish();
+            }
         }
         const bool headers = stage_ == Stage::headers;
         const auto line = frameLine(message, scanned_, headers ? sectionStart_ : lineStart_,
@@ -78,19 +80,9 @@ Verdict ResponseHeadParser::parse(std::string_view message) {
         const Fault fault = headers ? takeField(message, line.end) : takeStatusLine(message.substr(0, line.end));
         if (fault != Fault::none) return fail(fault);
         lineStart_ = scanned_ = line.end + 2;
-        if (!headers) beginSection();
+        if (!headers) sectionStart_ = lineStart_;
+        stage_ = Stage::headers;
     }
-}
-
-void ResponseHeadParser::beginSection() noexcept {
-    sectionStart_ = lineStart_;
-    stage_ = Stage::headers;
-}
-
-// True if the empty line begins at lineStart_, within the limit. False decides nothing.
-bool ResponseHeadParser::endsAtLine(std::string_view message) const noexcept {
-    return message.size() - lineStart_ >= 2 && load<std::uint16_t>(message.data() + lineStart_) == crlf &&
-           lineStart_ - sectionStart_ <= limits_.headerSectionBytes;
 }
 
 // The fast path for nearly all status lines, "HTTP/1.1 200 OK" with CRLF. The caller accepts the same lines with the
@@ -108,8 +100,8 @@ bool ResponseHeadParser::takePlainStatusLine(std::string_view message) noexcept 
     const auto size = static_cast<std::size_t>(stop - begin);
     if (end - stop < 2 || load<std::uint16_t>(stop) != crlf || size > limits_.requestLineBytes) return false;
     takeStatus(code, Version::http11, size);
-    lineStart_ = scanned_ = size + 2;
-    beginSection();
+    lineStart_ = scanned_ = sectionStart_ = size + 2;
+    stage_ = Stage::headers;
     return true;
 }
 

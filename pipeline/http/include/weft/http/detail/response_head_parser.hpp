@@ -41,8 +41,6 @@ class ResponseHeadParser {
     bool beginsRight(std::string_view message) const noexcept;
     bool takePlainStatusLine(std::string_view message) noexcept;
     void takeStatus(int code, Version version, std::size_t lineSize) noexcept;
-    void beginSection() noexcept;
-    bool endsAtLine(std::string_view message) const noexcept;
     Fault takeStatusLine(std::string_view line) noexcept;
     void takePlainLines(std::string_view message) noexcept;
     Fault takeField(std::string_view message, std::size_t lineEnd);
