@@ -46,7 +46,8 @@ void ResponseWriter::accept(Message&& message, ChannelPromise&& promise) {
     const Ticket ticket = ticketFor(message);
     ResponseSlot* slot = connection_.slowPath.closing ? nullptr : connection_.slots.find(ticket);
     if (slot == nullptr || slot->ended) {
-        if (isTunnelled(message, ticket)) return void(promise.trySuccess());
+        // The body of a response that grants another protocol: there is none, so its pieces are omitted, as with HEAD.
+        if (ticket != noTicket && ticket == switching_ && !message.is<Response>()) return void(promise.trySuccess());
         return refuseLate(message, ticket, promise);
     }
     if (message.is<Response>()) {
@@ -81,12 +82,6 @@ void ResponseWriter::flush(ChannelHandlerContext& ctx) {
     } else {
         ctx.flush();
     }
-}
-
-// The body of a response that grants another protocol. There is none, so pieces written for it are omitted, as with
-// HEAD.
-bool ResponseWriter::isTunnelled(const Message& message, Ticket ticket) const noexcept {
-    return ticket != noTicket && ticket == switching_ && !message.is<Response>();
 }
 
 // A final response instead of the awaited 100: the client may send the body or omit it, and we could not tell it from

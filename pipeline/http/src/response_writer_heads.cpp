@@ -83,12 +83,12 @@ void ResponseWriter::emitHead(Response& response, ChannelPromise&& promise) {
     head.requestMethod = slot.method;
     // During a drain, the last response of the connection has `Connection: close`.
     head.keepAlive = slot.keepAlive && response.keepAlive && !lastOfDrain();
-    const EncodedHead encoded =
-        response.headers.visit(serverHeader(informational), [&](std::span<const HeaderView> headers) {
-            head.headers = headers;
-            const std::size_t bound = headBound(head);
-            return encodeHead(head, std::span<char>(output().room(bound), bound));
-        });
+    const HeaderView server{informational || serverName_->empty() ? "" : "Server", *serverName_};
+    const EncodedHead encoded = response.headers.visit(server, [&](std::span<const HeaderView> headers) {
+        head.headers = headers;
+        const std::size_t bound = headBound(head);
+        return encodeHead(head, std::span<char>(output().room(bound), bound));
+    });
     if (encoded.error != EncodeError::none) return failHead(std::move(promise), encoded.error);
     output().produced(encoded.size);
     if (interim) return finishWrite(std::move(promise));
@@ -114,11 +114,6 @@ void ResponseWriter::finishHead(Response& response, const EncodedHead& encoded, 
     slot.complete = true;
     if (encoded.framing != BodyFraming::none) output().append(std::move(response.body));
     finishWrite(std::move(promise));
-}
-
-HeaderView ResponseWriter::serverHeader(bool informational) const noexcept {
-    if (informational || serverName_->empty()) return {};
-    return {"Server", *serverName_};
 }
 
 // True if the response to the front request is the last one of a drain: no further request is expected, or none has

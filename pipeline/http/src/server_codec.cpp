@@ -213,16 +213,4 @@ void ServerCodec::responseAdvanced() {
     resumeReading();
 }
 
-void ServerCodec::expectNoMore(Ticket ticket, bool streamed) noexcept {
-    reader_.expectNoMore(ticket, streamed);
-}
-
-bool ServerCodec::hasFurtherInput() const noexcept {
-    return reader_.expects() == Input::head && reader_.hasInput();
-}
-
-void ServerCodec::requestDropped(const weft::detail::AnswerLedger::Drop& drop) {
-    reader_.noteDropped(drop);
-}
-
 }  // namespace weft::http

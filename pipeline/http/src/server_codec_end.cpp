@@ -113,14 +113,11 @@ void ServerCodec::checkTimeouts() {
     if (connection_.ctx == nullptr) return;
     const auto exceeded = timeouts_.check({.requests = connection_.slots.added(),
                                            .written = connection_.ctx->channel().writtenBytes(),
-                                           .pending = connection_.ctx->channel().pendingBytes() > 0,
+                                           .pending = outputPending(),
                                            .unanswered = !connection_.slots.empty(),
                                            .reading = reader_.reading() && !connection_.slowPath.paused});
-    if (exceeded) onTimeout(*exceeded);
-}
-
-void ServerCodec::onTimeout(detail::TimeoutKind why) {
-    switch (why) {
+    if (!exceeded) return;
+    switch (*exceeded) {
         case detail::TimeoutKind::idle: return closeNow();
         case detail::TimeoutKind::stalled:
             log(LogLevel::debug, "an HTTP connection was closed: its client does not read the responses");

@@ -11,14 +11,10 @@
 namespace weft::http {
 
 // The request that asked for another protocol has been read and answered. Unless the response granted it, HTTP
-// continues.
+// continues. Switches in a task, so that no handler finds its pipeline changed when its write returns. Until then the
+// input waits.
 void ServerCodec::decideProtocol() {
-    if (writer_.switching() != 0) return beginSwitch();
-    reader_.expect(Input::head);
-}
-
-// Switches in a task, so that no handler finds its pipeline changed when its write returns. Until then the input waits.
-void ServerCodec::beginSwitch() {
+    if (writer_.switching() == noTicket) return reader_.expect(Input::head);
     reader_.pause();
     connection_.ctx->flush();
     connection_.ctx->loop().execute([channel = ChannelRef(connection_.ctx->channel())] {

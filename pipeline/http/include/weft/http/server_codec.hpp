@@ -24,7 +24,7 @@
 namespace weft::http {
 
 namespace detail {
-struct SwitchDue {};  // user event from beginSwitch(): switch the protocol now
+struct SwitchDue {};  // user event from decideProtocol(): switch the protocol now
 }  // namespace detail
 
 // What the codec assumes if a client ends its output (FIN) before it has received all its responses. On the wire, a
@@ -100,9 +100,9 @@ class ServerCodec final : public ChannelDuplexHandler, private detail::Connectio
     void responseAdvanced() override;
     void closeAfterResponse() override;
     void decideProtocol() override;
-    void expectNoMore(Ticket ticket, bool streamed) noexcept override;
-    bool hasFurtherInput() const noexcept override;
-    void requestDropped(const weft::detail::AnswerLedger::Drop& drop) override;
+    void expectNoMore(Ticket ticket, bool streamed) noexcept override { reader_.expectNoMore(ticket, streamed); }
+    bool hasFurtherInput() const noexcept override { return reader_.expects() == Input::head && reader_.hasInput(); }
+    void requestDropped(const weft::detail::AnswerLedger::Drop& drop) override { reader_.noteDropped(drop); }
 
     // Messages and reads (server_codec.cpp).
     void writeSlow(ChannelHandlerContext& ctx, Message&& message, ChannelPromise&& promise);
@@ -120,10 +120,8 @@ class ServerCodec final : public ChannelDuplexHandler, private detail::Connectio
     void closeNow();
     bool outputPending() const noexcept;
     void checkTimeouts();
-    void onTimeout(detail::TimeoutKind why);
 
     // Another protocol (server_codec_switch.cpp).
-    void beginSwitch();
     void switchProtocol();
     void passInputOn();
     void restoreHalfClosure();

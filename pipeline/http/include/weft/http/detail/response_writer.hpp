@@ -84,7 +84,6 @@ class ResponseWriter final {
         return codeOf(response.status) < 200 && response.status != Status::switchingProtocols;
     }
     void settleContinue(Response& response) noexcept;
-    bool isTunnelled(const Message& message, Ticket ticket) const noexcept;
     void keepEarly(ResponseSlot& slot, Message&& message, ChannelPromise&& promise);
     void countEarly(std::size_t less, std::size_t more) noexcept;
     void emitReady();
@@ -113,7 +112,6 @@ class ResponseWriter final {
     void emitHead(Response& response, ChannelPromise&& promise);
     void finishHead(Response& response, const EncodedHead& encoded, std::uint64_t length, ChannelPromise&& promise);
     void failHead(ChannelPromise&& promise, EncodeError why);
-    HeaderView serverHeader(bool informational) const noexcept;
     bool lastOfDrain() const noexcept;
     // The time for the Date header. The loop is null if a listener has removed the codec in the middle of a response.
     std::time_t second() noexcept {
