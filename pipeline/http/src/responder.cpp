@@ -14,12 +14,6 @@ namespace weft::http {
 
 namespace {
 
-// Writes from the tail, so that every outbound handler sees the message: directly on the channel's carrier, elsewhere
-// as a task.
-void sendDown(Channel& channel, Message&& message, ChannelPromise promise) {
-    channel.writeAndFlush(std::move(message), std::move(promise));
-}
-
 // An interim status would leave the client waiting, and this responder could not answer any more.
 [[noreturn, gnu::cold]] void refuseInterim(Status status, const char* call) {
     throw std::invalid_argument(std::string(call) + " accepts 101 and 200 to 999, but the status is " +
@@ -51,7 +45,7 @@ void Responder::send(Response response, ChannelPromise promise) {
     if (channel_ && !promise.setUncancellable()) return dropped();
     const ChannelRef channel = take();
     detail::Tickets::set(response, ticket_);
-    sendDown(*channel, Message::lend(response), std::move(promise));
+    channel->writeAndFlush(Message::lend(response), std::move(promise));
 }
 
 BodyWriter Responder::begin(Response head) {
@@ -60,7 +54,7 @@ BodyWriter Responder::begin(Response head) {
     detail::Tickets::set(head, ticket_);
     detail::Tickets::setHasWriter(head);
     head.streamed = true;
-    sendDown(*channel, Message::lend(head), {});
+    channel->writeAndFlush(Message::lend(head));
     return BodyWriter(std::move(channel), ticket_);
 }
 
@@ -68,7 +62,7 @@ void Responder::sendInterim(Response response) {
     if (!channel_) throw std::logic_error("Responder::sendInterim called after the answer");
     requireInterim(response.status);
     detail::Tickets::set(response, ticket_);
-    sendDown(*channel_, Message::lend(response), {});
+    channel_->writeAndFlush(Message::lend(response));
 }
 
 // The codec answers with 500 and logs it.
@@ -88,7 +82,7 @@ BodyWriter::~BodyWriter() {
 
 void BodyWriter::write(Buffer piece, ChannelPromise promise) {
     if (!channel_) throw std::logic_error("BodyWriter::write called after end()");
-    sendDown(*channel_, Message(Content{std::move(piece), ticket_}), std::move(promise));
+    channel_->writeAndFlush(Message(Content{std::move(piece), ticket_}), std::move(promise));
 }
 
 // Works with two halves of the window: while one is being sent, the next one is filled.
@@ -103,19 +97,13 @@ void BodyWriter::send(Buffer piece) {
     if (!older.isVoid()) older.future().sync();
 }
 
-void BodyWriter::end(ChannelPromise promise) {
-    if (!channel_) throw std::logic_error("BodyWriter::end called twice");
-    if (!promise.setUncancellable()) return;  // W-2: the destructor closes the connection
-    const ChannelRef channel = std::move(channel_);
-    sendDown(*channel, Message(LastContent{ticket_}), std::move(promise));
-}
-
 void BodyWriter::end(HeaderList trailers, ChannelPromise promise) {
     if (!channel_) throw std::logic_error("BodyWriter::end called twice");
+    LastContent last{ticket_};
+    if (trailers.size() > 0) last.trailers = std::make_unique<HeaderList>(std::move(trailers));
     if (!promise.setUncancellable()) return;  // W-2: the destructor closes the connection
     const ChannelRef channel = std::move(channel_);
-    sendDown(*channel, Message(LastContent{ticket_, std::make_unique<HeaderList>(std::move(trailers))}),
-             std::move(promise));
+    channel->writeAndFlush(Message(std::move(last)), std::move(promise));
 }
 
 }  // namespace weft::http

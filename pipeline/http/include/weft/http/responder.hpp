@@ -84,7 +84,7 @@ class BodyWriter {
     // Ends the body. Trailers are sent with a chunked body only, and a client may ignore them. If one of them must not
     // be a trailer, none is sent and the promise fails; the body still ends. From here on, `promise` cannot be
     // cancelled; if it has been, the body does not end.
-    void end(ChannelPromise promise = {});
+    void end(ChannelPromise promise = {}) { end(HeaderList(), std::move(promise)); }
     void end(HeaderList trailers, ChannelPromise promise = {});
     Channel& channel() const noexcept { return *channel_; }
 
