@@ -41,7 +41,7 @@ void BodyStreamer::channelRead(ChannelHandlerContext& ctx, Message&& message) {
         BodyReader body = response.hasBody() ? begin(ctx, response.ticket(), false) : BodyReader();
         ctx.fireChannelRead(Message(StreamedResponse(std::move(response), std::move(body))));
     } else if (message.is<Content>()) {
-        putOrCut(std::move(message.get<Content>().data));
+        put(std::move(message.get<Content>().data));
     } else if (message.is<LastContent>()) {
         end(std::move(message.get<LastContent>().trailers));
     } else if (message.is<BodyCut>()) {
@@ -56,20 +56,16 @@ BodyReader BodyStreamer::begin(ChannelHandlerContext& ctx, Ticket ticket, bool c
     return BodyReader(current_);
 }
 
+// Cuts the body after an error, so that a body with a missing piece does not look complete.
 void BodyStreamer::put(Buffer&& data) {
     if (!current_) return;
-    current_->readers.changeAndWakeAll(bodies_->lock, [&] {
-        if (current_->abandoned) return;
-        const std::size_t before = current_->pieces.held();
-        current_->pieces.put(std::move(data));
-        bodies_->held += current_->pieces.held() - before;
-    });
-}
-
-// Cuts the body after an error, so that a body with a missing piece does not look complete.
-void BodyStreamer::putOrCut(Buffer&& data) {
     try {
-        put(std::move(data));
+        current_->readers.changeAndWakeAll(bodies_->lock, [&] {
+            if (current_->abandoned) return;
+            const std::size_t before = current_->pieces.held();
+            current_->pieces.put(std::move(data));
+            bodies_->held += current_->pieces.held() - before;
+        });
     } catch (...) {
         cut("there was not enough memory for its next piece");
         throw;

@@ -33,7 +33,10 @@ void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message
         if (!refused_) append(std::move(message.get<Content>().data));
         requestMore(ctx);
     } else if (message.is<LastContent>()) {
-        if (!refused_ && collecting()) end(ctx, message.take<LastContent>());
+        if (!refused_ && collecting()) {
+            request_.data_->trailers = std::move(message.get<LastContent>().trailers);
+            ctx.fireChannelRead(Message(FullRequest(std::move(request_.data_))));
+        }
         drop();
     } else if (message.is<BodyCut>()) {
         drop();
@@ -76,11 +79,6 @@ void ObjectAggregator::append(Buffer&& data) {
     } else {
         body.append(data.view());
     }
-}
-
-void ObjectAggregator::end(ChannelHandlerContext& ctx, LastContent&& last) {
-    request_.data_->trailers = std::move(last.trailers);
-    ctx.fireChannelRead(Message(FullRequest(std::move(request_.data_))));
 }
 
 // Does not wait for the rest of the body: the codec closes the connection after this response.

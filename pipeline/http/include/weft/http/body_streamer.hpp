@@ -56,7 +56,6 @@ class BodyStreamer final : public ChannelDuplexHandler {
   private:
     BodyReader begin(ChannelHandlerContext& ctx, Ticket ticket, bool continueDue);
     void put(Buffer&& data);
-    void putOrCut(Buffer&& data);
     void end(std::unique_ptr<HeaderList> trailers);
     void cut(std::string_view reason);
 

@@ -31,7 +31,6 @@ class ObjectAggregator final : public ChannelInboundHandler {
     bool collecting() const noexcept { return request_.data_ != nullptr; }
     void drop() noexcept { const Request dropped = std::move(request_); }
     void requestMore(ChannelHandlerContext& ctx);
-    void end(ChannelHandlerContext& ctx, LastContent&& last);
     void refuse(Request& request, Status status, std::string_view reason);
 
     const std::uint32_t maxBodyBytes_;
