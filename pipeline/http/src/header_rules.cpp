@@ -92,36 +92,15 @@ ConnectionOptions parseConnection(std::string_view text) noexcept {
 }
 
 bool isForbiddenTrailer(std::string_view name) noexcept {
-    static constexpr auto forbidden = std::to_array<std::string_view>({"content-length",
-                                                                       "transfer-encoding",
-                                                                       "host",
-                                                                       "connection",
-                                                                       "keep-alive",
-                                                                       "proxy-connection",
-                                                                       "te",
-                                                                       "trailer",
-                                                                       "upgrade",
-                                                                       "expect",
-                                                                       "max-forwards",
-                                                                       "cache-control",
-                                                                       "pragma",
-                                                                       "range",
-                                                                       "if-match",
-                                                                       "if-none-match",
-                                                                       "if-modified-since",
-                                                                       "if-unmodified-since",
-                                                                       "if-range",
-                                                                       "authorization",
-                                                                       "proxy-authorization",
-                                                                       "proxy-authenticate",
-                                                                       "cookie",
-                                                                       "set-cookie",
-                                                                       "content-encoding",
-                                                                       "content-type",
-                                                                       "content-range",
-                                                                       "forwarded",
-                                                                       "x-forwarded-for",
-                                                                       "x-forwarded-host"});
+    // clang-format off
+    static constexpr auto forbidden = std::to_array<std::string_view>({
+        "content-length", "transfer-encoding", "host", "connection", "keep-alive", "proxy-connection", "te",
+        "trailer", "upgrade", "expect", "max-forwards", "cache-control", "pragma", "range", "if-match",
+        "if-none-match", "if-modified-since", "if-unmodified-since", "if-range", "authorization",
+        "proxy-authorization", "proxy-authenticate", "cookie", "set-cookie", "content-encoding", "content-type",
+        "content-range", "forwarded", "x-forwarded-for", "x-forwarded-host",
+    });
+    // clang-format on
     return std::ranges::any_of(forbidden, [name](std::string_view bad) { return equalIgnoringCase(name, bad); });
 }
 

@@ -4,15 +4,6 @@
 
 namespace weft::http {
 
-namespace {
-
-bool isUnreserved(char c) noexcept {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-           c == '_' || c == '~';
-}
-
-}  // namespace
-
 std::optional<std::string> percentDecode(std::string_view text) {
     std::string decoded;
     decoded.reserve(text.size());
@@ -31,11 +22,11 @@ std::optional<std::string> percentDecode(std::string_view text) {
 }
 
 std::string percentEncode(std::string_view text) {
-    constexpr std::string_view digits = "0123456789ABCDEF";
+    constexpr std::string_view digits = "0123456789ABCDEF", marks = "-._~";
     std::string encoded;
     encoded.reserve(text.size());
     for (const char c : text) {
-        if (isUnreserved(c)) {
+        if (detail::is(detail::letterChar, c) || detail::is(detail::digitChar, c) || marks.find(c) != marks.npos) {
             encoded += c;
         } else {
             const auto byte = static_cast<unsigned char>(c);

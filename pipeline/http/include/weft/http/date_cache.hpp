@@ -18,21 +18,14 @@ class DateCache {
     std::string_view at(std::time_t now) noexcept {
         if (now != second_) [[unlikely]]
             write(now);
-        return {text_.data(), text_.size()};
+        return {text_.data(), textBytes};
     }
 
   private:
     void write(std::time_t now) noexcept;
 
     std::time_t second_ = -1;
-    std::array<char, textBytes> text_ = epoch();
-
-    static constexpr std::array<char, textBytes> epoch() noexcept {
-        std::array<char, textBytes> text{};
-        const std::string_view start = "Thu, 01 Jan 1970 00:00:00 GMT";
-        for (std::size_t i = 0; i < textBytes; ++i) text[i] = start[i];
-        return text;
-    }
+    std::array<char, textBytes + 1> text_ = std::to_array("Thu, 01 Jan 1970 00:00:00 GMT");
 };
 
 }  // namespace weft::http

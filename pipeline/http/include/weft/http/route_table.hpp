@@ -77,24 +77,15 @@ class RouteTable {
         return *this;
     }
     // A GET route answers HEAD, too, unless the pattern has a HEAD route: the codec leaves the body out.
-    template <class F>
-    RouteTable& get(std::string_view pattern, F function) {
-        return add(Method::get, pattern, std::move(function));
-    }
-    template <class F>
-    RouteTable& post(std::string_view pattern, F function) {
+    RouteTable& get(std::string_view pattern, auto function) { return add(Method::get, pattern, std::move(function)); }
+    RouteTable& post(std::string_view pattern, auto function) {
         return add(Method::post, pattern, std::move(function));
     }
-    template <class F>
-    RouteTable& put(std::string_view pattern, F function) {
-        return add(Method::put, pattern, std::move(function));
-    }
-    template <class F>
-    RouteTable& patch(std::string_view pattern, F function) {
+    RouteTable& put(std::string_view pattern, auto function) { return add(Method::put, pattern, std::move(function)); }
+    RouteTable& patch(std::string_view pattern, auto function) {
         return add(Method::patch, pattern, std::move(function));
     }
-    template <class F>
-    RouteTable& delete_(std::string_view pattern, F function) {
+    RouteTable& delete_(std::string_view pattern, auto function) {
         return add(Method::delete_, pattern, std::move(function));
     }
 
