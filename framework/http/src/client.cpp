@@ -1,6 +1,5 @@
 #include <weft/http/client.hpp>
 
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -29,17 +28,6 @@ const std::shared_ptr<ClientPool>& poolHere(const std::shared_ptr<const ClientOp
 
 ClientRequest requestOf(Method method, std::string_view target) {
     return {method, std::string(target)};
-}
-
-void requireWhole(const ClientRequest& request) {
-    if (request.streamed)
-        throw std::invalid_argument("http::Client::request() called with a streamed request: use begin()");
-}
-
-ErrorCode run(Exchange& exchange) {
-    exchange.begin();
-    while (!exchange.error() && !exchange.finished()) exchange.receive();
-    return exchange.error();
 }
 
 void requirePositive(const char* name, std::size_t value) {
@@ -72,31 +60,24 @@ const Client& Client::shared() {
     return client;
 }
 
-ClientResponse Client::request(const Origin& server, ClientRequest request, const RequestOptions& options,
-                               ErrorCode& error) const {
-    requireWhole(request);
+ClientResponse Client::perform(const Origin& server, const ClientRequest& request, const RequestOptions& options,
+                               ErrorCode* error) const {
+    if (request.streamed)
+        throw std::invalid_argument("http::Client::request() called with a streamed request: use begin()");
     ClientResponse response;
     Exchange exchange(poolHere(options_), server, request, options, Exchange::Timeout::ofTheWhole, response);
-    error = run(exchange);
-    if (error) response = {};
-    name(response, server, request);
+    exchange.begin();
+    while (!exchange.error() && !exchange.finished()) exchange.receive();
+    if (error != nullptr) *error = exchange.error();
+    if (exchange.error()) {
+        if (error == nullptr) throw exchange.failure();
+        response = {};
+    }
+    if (!response.succeeded()) {  // keeps what an exception about the response would say
+        response.server_ = server.toString();
+        response.target_ = request.target;
+    }
     return response;
-}
-
-ClientResponse Client::request(const Origin& server, ClientRequest request, const RequestOptions& options) const {
-    requireWhole(request);
-    ClientResponse response;
-    Exchange exchange(poolHere(options_), server, request, options, Exchange::Timeout::ofTheWhole, response);
-    if (run(exchange)) throw exchange.failure();
-    name(response, server, request);
-    return response;
-}
-
-// Keeps what an exception about the response would say.
-void Client::name(ClientResponse& response, const Origin& server, const ClientRequest& request) {
-    if (response.succeeded()) return;
-    response.server_ = server.toString();
-    response.target_ = request.target;
 }
 
 ClientExchange Client::begin(const Origin& server, ClientRequest request, const RequestOptions& options) const {

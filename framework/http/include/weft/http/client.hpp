@@ -34,9 +34,13 @@ class Client {
 
     // Returns the whole response. `request` has its whole body and is not streamed. A large body is sent while the
     // response is awaited.
-    ClientResponse request(const Origin& server, ClientRequest request, const RequestOptions& options = {}) const;
+    ClientResponse request(const Origin& server, ClientRequest request, const RequestOptions& options = {}) const {
+        return perform(server, request, options, nullptr);
+    }
     ClientResponse request(const Origin& server, ClientRequest request, const RequestOptions& options,
-                           ErrorCode& error) const;
+                           ErrorCode& error) const {
+        return perform(server, request, options, &error);
+    }
 
     // `url` is "http://host[:port]/path?query"; see Url.
     ClientResponse get(std::string_view url, const RequestOptions& options = {}) const;
@@ -55,7 +59,9 @@ class Client {
     static const Client& shared();
 
   private:
-    static void name(ClientResponse& response, const Origin& server, const ClientRequest& request);
+    // `error` may be null: then it throws.
+    ClientResponse perform(const Origin& server, const ClientRequest& request, const RequestOptions& options,
+                           ErrorCode* error) const;
 
     std::shared_ptr<const ClientOptions> options_;
 };
