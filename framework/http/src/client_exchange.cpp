@@ -36,7 +36,7 @@ void ClientExchange::end(const HeaderList& trailers) {
 
 const ClientResponse& ClientExchange::response(ErrorCode& error) {
     exchange_->beginWait();
-    exchange_->receiveHead();
+    while (!exchange_->error() && !exchange_->parser().headComplete()) exchange_->receive();
     error = exchange_->parser().headComplete() ? ErrorCode() : exchange_->error();
     return exchange_->response();
 }

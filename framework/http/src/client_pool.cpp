@@ -52,7 +52,8 @@ void ClientPool::Lease::keep() noexcept {
     if (ClientPool* const pool = std::exchange(pool_, nullptr)) pool->put(*host_, std::move(connection_));
 }
 
-void ClientPool::Lease::releasePlace() noexcept {
+void ClientPool::Lease::release() noexcept {
+    if (pool_ == nullptr) return;
     close();
     std::exchange(pool_, nullptr)->releasePlace(*host_);
 }
@@ -220,18 +221,14 @@ Deadline ClientPool::endOfIdleness(TimePoint since) const noexcept {
 
 void ClientPool::expire(TimerEntry& entry) noexcept {
     auto& pool = static_cast<ClientPool&>(entry);
-    pool.closeExpired();
-    pool.armTimer();
-}
-
-void ClientPool::closeExpired() noexcept {
     const TimePoint now = Clock::current().now();
-    for (auto& [origin, host] : hosts_) {
-        while (!host.idle.empty() && now >= endOfIdleness(host.idle.front()->idleSince)) closeIdle(host, 0);
+    for (auto& [origin, host] : pool.hosts_) {
+        while (!host.idle.empty() && now >= pool.endOfIdleness(host.idle.front()->idleSince)) pool.closeIdle(host, 0);
     }
-    while (serveOne()) {
+    while (pool.serveOne()) {
     }
-    forgetUnused();
+    pool.forgetUnused();
+    pool.armTimer();
 }
 
 const std::shared_ptr<ClientPool>& ClientPools::of(const std::shared_ptr<const ClientOptions>& client) {

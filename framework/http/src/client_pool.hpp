@@ -58,15 +58,12 @@ class ClientPool final : private TimerEntry {
         void close() noexcept;  // keeps the place
         // Returns the connection to the pool; the last response must be fully read and the last request fully sent.
         void keep() noexcept;
-        void release() noexcept {
-            if (pool_ != nullptr) releasePlace();
-        }
+        void release() noexcept;
 
       private:
         friend class ClientPool;
         Lease(ClientPool& pool, Host& host, std::shared_ptr<PooledConnection> connection) noexcept
             : pool_(&pool), host_(&host), connection_(std::move(connection)) {}
-        void releasePlace() noexcept;
 
         ClientPool* pool_ = nullptr;  // null: neither a place nor a connection
         Host* host_ = nullptr;
@@ -119,7 +116,6 @@ class ClientPool final : private TimerEntry {
     void forgetUnused() noexcept;
 
     static void expire(TimerEntry& entry) noexcept;
-    void closeExpired() noexcept;
     void armTimer() noexcept;
     Deadline endOfIdleness(TimePoint since) const noexcept;
 

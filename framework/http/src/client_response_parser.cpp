@@ -32,7 +32,11 @@ std::size_t ClientResponseParser::feedHead(std::string_view bytes) {
             if (before == 0) head.append(bytes);
             return bytes.size();
         case ResponseEvent::interim: head = {}; return step.consumed - before;
-        case ResponseEvent::head: beginBody(); return keepHead(arrived, step.consumed) - before;
+        case ResponseEvent::head:
+            inBody_ = true;
+            if (decoder_.head().bodyKind == BodyKind::length && decoder_.head().contentLength > maxBodyBytes_)
+                refuse("the response body is larger than this call allows", ClientFault::bodyTooLarge);
+            return keepHead(arrived, step.consumed) - before;
         default: refuse(decoder_.refusal()); return 0;
     }
 }
@@ -52,31 +56,16 @@ std::size_t ClientResponseParser::keepHead(std::string_view arrived, std::size_t
     return headSize + bodySize;
 }
 
-void ClientResponseParser::beginBody() {
-    const ReceivedHead& head = decoder_.head();
-    inBody_ = true;
-    if (head.bodyKind == BodyKind::length && head.contentLength > maxBodyBytes_) {
-        refuse("the response body is larger than this call allows", ClientFault::bodyTooLarge);
-    }
-}
-
 std::size_t ClientResponseParser::feedBody(std::string_view bytes) {
     const ResponseStep step = decoder_.decode(bytes);
     if (step.event == ResponseEvent::error) {
         refuse(decoder_.refusal());
+    } else if (step.data.size() > maxBodyBytes_ - response_.body_.readableBytes()) {
+        refuse("the response body is larger than this call allows", ClientFault::bodyTooLarge);
     } else if (step.event == ResponseEvent::data) {
-        append(step.data);
+        response_.body_.append(step.data);
     }
     return step.consumed;
-}
-
-bool ClientResponseParser::append(std::string_view data) {
-    if (data.size() > maxBodyBytes_ - response_.body_.readableBytes()) {
-        refuse("the response body is larger than this call allows", ClientFault::bodyTooLarge);
-        return false;
-    }
-    response_.body_.append(data);
-    return true;
 }
 
 void ClientResponseParser::endOfInput() {

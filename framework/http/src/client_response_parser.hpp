@@ -52,8 +52,6 @@ class ClientResponseParser {
     std::size_t feedHead(std::string_view bytes);
     std::size_t keepHead(std::string_view arrived, std::size_t headSize);
     std::size_t feedBody(std::string_view bytes);
-    void beginBody();
-    bool append(std::string_view data);
     void refuse(std::string_view reason, ClientFault fault);
     void refuse(const Refusal& refusal);
 

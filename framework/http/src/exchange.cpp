@@ -266,10 +266,6 @@ void Exchange::end(const HeaderList& trailers, ErrorCode& error) {
 
 // ---- the response ----
 
-void Exchange::receiveHead() {
-    while (!error_ && !parser_->headComplete()) receive();
-}
-
 void Exchange::beginWait() noexcept {
     if (error_ == timedOut() && lease_.isOpen()) error_ = {};
     if (timeoutIs_ != Timeout::ofEachWait) return;

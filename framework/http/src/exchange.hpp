@@ -35,7 +35,6 @@ class Exchange {
     void begin();
     // Waits for more of the response. Repeats the request where that is allowed.
     void receive();
-    void receiveHead();
     // Call it before each wait of a ClientExchange: with Timeout::ofEachWait the timeout begins anew. After a wait that
     // ended at its deadline, allows another one.
     void beginWait() noexcept;
@@ -50,8 +49,6 @@ class Exchange {
     const ErrorCode& error() const noexcept { return error_; }
     ClientError failure() const;
     ClientError failure(const ErrorCode& error, std::string_view what) const;
-    const Origin& origin() const noexcept { return origin_; }
-    const ClientRequest& request() const noexcept { return request_; }
 
     // For the whole exchange; waits that have begun keep theirs.
     void setDeadline(Deadline deadline) noexcept;

@@ -62,10 +62,7 @@ Origin::Origin(std::string_view host, std::uint16_t port) : host_(withoutBracket
                                     " is not an HTTP server's address; accepted: a host, and a port from 1 to 65535");
     }
     if (weft::detail::isNumericHost(host_)) {
-        address_ = SocketAddress(host_, port);
-        host_ = address_.host();
-        text_ = address_.toString();
-        withoutZone_ = textWithoutZone(address_);
+        *this = Origin(SocketAddress(host_, port));
     } else {
         weft::detail::requireHostName(host_);
         text_ = host_ + ":" + std::to_string(port);
