@@ -9,7 +9,6 @@
 #include <weft/http/response_encoder.hpp>
 
 #include "byte_scan.hpp"
-#include "header_lines.hpp"
 #include "put_text.hpp"
 
 namespace weft::http::detail {

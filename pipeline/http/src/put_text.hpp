@@ -1,4 +1,4 @@
-// put(): appends a text to the bytes of a message that is being encoded.
+// put(), putField(), putHeaderLines(): append texts and header lines to the bytes of a message that is being encoded.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,10 @@
 #include <string_view>
 
 #include "byte_scan.hpp"
+
+namespace weft::http {
+class HeaderList;
+}
 
 namespace weft::http::detail {
 
@@ -39,5 +43,14 @@ template <std::size_t Size>
     std::memcpy(out, text, Size - 1);
     return out + Size - 1;
 }
+
+[[gnu::always_inline]] inline char* putField(char* out, std::string_view name, std::string_view value) noexcept {
+    return put(put(put(put(out, name), ": "), value), "\r\n");
+}
+
+// Writes the lines of `headers` from index `from` on, and returns where they end. `known`: headers that the encoder has
+// accepted; a name that it has at the same index is not checked again. Null if there is a header that the encoder
+// refuses, or a framing header or Date, of which it does more than write a line. Defined beside the encoder.
+char* putHeaderLines(char* out, const HeaderList& headers, std::size_t from, const HeaderList& known) noexcept;
 
 }  // namespace weft::http::detail

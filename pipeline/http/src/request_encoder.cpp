@@ -1,6 +1,5 @@
 #include <weft/http/request_encoder.hpp>
 
-#include <algorithm>
 #include <array>
 
 #include <weft/http/detail/number_text.hpp>
@@ -8,6 +7,7 @@
 #include "character_class.hpp"
 #include "header_rules.hpp"
 #include "known_fields.hpp"
+#include "put_text.hpp"
 #include "request_line.hpp"
 
 namespace weft::http {
@@ -15,6 +15,8 @@ namespace {
 
 using namespace std::string_view_literals;
 using detail::maxDecimalBytes;
+using detail::put;
+using detail::putField;
 using detail::writeDecimal;
 
 constexpr std::string_view version = " HTTP/1.1\r\n";
@@ -22,14 +24,6 @@ constexpr std::string_view longestConnection = "Connection: close, upgrade, TE\r
 constexpr std::size_t fixedRequestBytes = version.size() + 1 + "Host: \r\n"sv.size() + "Content-Length: \r\n"sv.size() +
                                           maxDecimalBytes + "Transfer-Encoding: chunked\r\n"sv.size() +
                                           longestConnection.size() + 2;
-
-char* putText(char* out, std::string_view text) noexcept {
-    return std::copy(text.begin(), text.end(), out);
-}
-
-char* putField(char* out, std::string_view name, std::string_view value) noexcept {
-    return putText(putText(putText(putText(out, name), ": "), value), "\r\n");
-}
 
 // What the encoder must know about the headers.
 struct KnownFields {
@@ -97,11 +91,11 @@ bool expectsBody(Method method) noexcept {
 }
 
 char* putFraming(char* out, Method method, const OutgoingHead& head) noexcept {
-    if (head.body == BodyKind::chunked) return putText(out, "Transfer-Encoding: chunked\r\n");
+    if (head.body == BodyKind::chunked) return put(out, "Transfer-Encoding: chunked\r\n");
     if (head.body == BodyKind::none || (head.contentLength == 0 && !expectsBody(method))) return out;
-    out = putText(out, "Content-Length: ");
+    out = put(out, "Content-Length: ");
     out += writeDecimal(head.contentLength, out);
-    return putText(out, "\r\n");
+    return put(out, "\r\n");
 }
 
 char* putConnection(char* out, bool keepAlive, const KnownFields& known) noexcept {
@@ -111,10 +105,10 @@ char* putConnection(char* out, bool keepAlive, const KnownFields& known) noexcep
     std::string_view before = "Connection: ";
     for (const std::string_view option : options) {
         if (option.empty()) continue;
-        out = putText(putText(out, before), option);
+        out = put(put(out, before), option);
         before = ", ";
     }
-    return before == ", " ? putText(out, "\r\n") : out;
+    return before == ", " ? put(out, "\r\n") : out;
 }
 
 }  // namespace
@@ -150,7 +144,7 @@ std::size_t headBound(const OutgoingHead& head) noexcept {
 
 EncodedRequest encodeHead(const OutgoingHead& head, std::span<char> out) noexcept {
     if (out.size() < headBound(head)) return {.error = RequestError::tooSmall};
-    char* at = putText(putText(putText(putText(out.data(), head.method), " "), head.target), version);
+    char* at = put(put(put(put(out.data(), head.method), " "), head.target), version);
     const std::string_view line(out.data(), at);
     const Method method = methodOf(head.method);
     if (!isPlainRequestLine(method, head, line) && !isRequestLine(line.substr(0, line.size() - 2))) {
@@ -175,7 +169,7 @@ EncodedRequest encodeHead(const OutgoingHead& head, std::span<char> out) noexcep
         if (!isReserved(header)) at = putField(at, header.name, header.value);
     }
     const bool keepAlive = head.keepAlive && !known.close;
-    at = putText(putConnection(putFraming(at, method, head), keepAlive, known), "\r\n");
+    at = put(putConnection(putFraming(at, method, head), keepAlive, known), "\r\n");
     return {RequestError::none, static_cast<std::size_t>(at - out.data()), known.upgrade, keepAlive};
 }
 

@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include <weft/http/detail/number_text.hpp>
+#include <weft/http/header_list.hpp>
 #include "byte_scan.hpp"
 #include "character_class.hpp"
-#include "header_lines.hpp"
 #include "header_rules.hpp"
 #include "put_text.hpp"
 
@@ -16,6 +16,7 @@ namespace {
 using namespace std::string_view_literals;
 using detail::maxDecimalBytes;
 using detail::put;
+using detail::putField;
 using detail::writeDecimal;
 using detail::writeHex;
 
@@ -198,7 +199,7 @@ char* detail::putHeaderLines(char* out, const HeaderList& headers, std::size_t f
         const HeaderView header = headers.at(i);
         const bool isKnownName = i < known.size() && known.at(i).name == header.name;
         if (!(isKnownName || isPlainName(header.name)) || !isFieldValue(header.value)) return nullptr;
-        out = put(put(put(put(out, header.name), ": "), header.value), "\r\n");
+        out = putField(out, header.name, header.value);
     }
     return out;
 }
@@ -216,7 +217,7 @@ EncodedHead encodeHead(const ResponseHead& head, std::span<char> out) noexcept {
             continue;
         }
         if (isDate(header.name)) dated = true;
-        at = put(put(put(put(at, header.name), ": "), header.value), "\r\n");
+        at = putField(at, header.name, header.value);
     }
     if (!dated) at = put(put(put(at, "Date: "), head.date), "\r\n");
     at = put(putFraming(at, plan, head.requestVersion), "\r\n");
@@ -248,7 +249,7 @@ std::size_t encodeLastChunk(std::span<const HeaderView> trailers, std::span<char
             error = EncodeError::badTrailer;
         }
         if (error != EncodeError::none) return 0;
-        at = put(put(put(put(at, trailer.name), ": "), trailer.value), "\r\n");
+        at = putField(at, trailer.name, trailer.value);
     }
     return static_cast<std::size_t>(put(at, "\r\n") - out.data());
 }
