@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/suspension.hpp>

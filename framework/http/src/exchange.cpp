@@ -5,10 +5,8 @@
 #include <cerrno>
 #include <limits>
 #include <stdexcept>
-#include <utility>
 
 #include <weft/framework/connect_advice.hpp>
-#include <weft/framework/resolver.hpp>
 #include <weft/http/request_encoder.hpp>
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/detail/printable.hpp>

@@ -1,13 +1,11 @@
 // The events of the connection, and the outbound half of the client codec: requests to bytes.
 #include <weft/http/client_codec.hpp>
 
-#include <algorithm>
 #include <utility>
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_events.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
-#include <weft/pipeline/channel_output.hpp>
 #include <weft/pipeline/detail/encoded_write.hpp>
 
 #include "chunked_output.hpp"

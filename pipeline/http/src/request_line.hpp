@@ -2,8 +2,6 @@
 // the request head parser. The grammar accepts every line that the fast path accepts, with the same result.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <string_view>
 
 #include <weft/http/request_head.hpp>

@@ -1,10 +1,6 @@
 // Decoding: bytes to requests.
 #include <weft/http/detail/request_reader.hpp>
 
-#include <cstdint>
-#include <memory>
-#include <utility>
-
 #include <weft/http/detail/header_sections.hpp>
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>

@@ -1,10 +1,6 @@
 // Requests that no handler answers: malformed ones, and those that the application destroys. The reader answers them.
 #include <weft/http/detail/request_reader.hpp>
 
-#include <memory>
-#include <string>
-#include <utility>
-
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 

@@ -1,7 +1,6 @@
 #include <weft/http/response_encoder.hpp>
 
 #include <cassert>
-#include <cstring>
 
 #include <weft/http/detail/number_text.hpp>
 #include <weft/http/header_list.hpp>

@@ -2,11 +2,9 @@
 #include <weft/http/detail/response_writer.hpp>
 
 #include <stdexcept>
-#include <utility>
 #include <vector>
 
 #include <weft/pipeline/channel.hpp>
-#include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/detail/held_bytes.hpp>
 
 #include "codec_log.hpp"

@@ -2,13 +2,10 @@
 #include <weft/http/detail/response_writer.hpp>
 
 #include <stdexcept>
-#include <utility>
 
 #include <weft/pipeline/channel.hpp>
-#include <weft/pipeline/channel_handler_context.hpp>
 #include <weft/pipeline/channel_option.hpp>
 #include <weft/scheduler/errors.hpp>
-#include <weft/scheduler/log.hpp>
 
 #include "chunked_output.hpp"
 #include "codec_log.hpp"

@@ -4,10 +4,6 @@
 #include <cstring>
 #include <span>
 #include <stdexcept>
-#include <string>
-#include <utility>
-
-#include <weft/pipeline/channel_handler_context.hpp>
 
 #include "codec_log.hpp"
 #include "common_response.hpp"

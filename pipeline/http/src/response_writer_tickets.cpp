@@ -1,11 +1,6 @@
 // Finds the request that a message from the application belongs to, and refuses a message that belongs to none.
 #include <weft/http/detail/response_writer.hpp>
 
-#include <string>
-#include <utility>
-
-#include <weft/pipeline/channel_handler_context.hpp>
-
 #include "codec_log.hpp"
 
 namespace weft::http::detail {

@@ -2,7 +2,6 @@
 #include <weft/http/server_codec.hpp>
 
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 #include <weft/http/detail/drain_barrier.hpp>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
 #include <weft/http/status.hpp>
 #include <weft/scheduler/errors.hpp>

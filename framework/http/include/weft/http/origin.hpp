@@ -1,7 +1,6 @@
 // Origin: the server that a request goes to: a host (numeric or a name) and a port.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include <weft/http/header_list.hpp>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include <weft/http/header_list.hpp>
 #include <weft/http/response.hpp>
