@@ -26,10 +26,6 @@ const std::shared_ptr<ClientPool>& poolHere(const std::shared_ptr<const ClientOp
     return home->local<ClientPools>().of(client);
 }
 
-ClientRequest requestOf(Method method, std::string_view target) {
-    return {method, std::string(target)};
-}
-
 void requirePositive(const char* name, std::size_t value) {
     if (value != 0) return;
     throw std::invalid_argument("ClientOptions::" + std::string(name) + " is 0; accepted: 1 or more");
@@ -89,12 +85,12 @@ ClientExchange Client::begin(const Origin& server, ClientRequest request, const 
 
 ClientResponse Client::get(std::string_view url, const RequestOptions& options) const {
     const Url where = Url::parse(url);
-    return request(where.origin, requestOf(Method::get, where.target), options);
+    return request(where.origin, {Method::get, where.target}, options);
 }
 
 ClientResponse Client::head(std::string_view url, const RequestOptions& options) const {
     const Url where = Url::parse(url);
-    return request(where.origin, requestOf(Method::head, where.target), options);
+    return request(where.origin, {Method::head, where.target}, options);
 }
 
 ClientResponse Client::post(std::string_view url, Buffer body, std::string_view contentType,
@@ -115,14 +111,6 @@ ClientResponse::operator Buffer() && {
                       "GET http://" + server_ + target_ + ": status " + std::to_string(codeOf(status())) + " " +
                           std::string(reason()),
                       status());
-}
-
-ClientResponse get(const SocketAddress& backend, std::string_view target, const GetOptions& options) {
-    return Client::shared().request(backend, requestOf(Method::get, target), options);
-}
-
-ClientResponse get(const SocketAddress& backend, std::string_view target, const GetOptions& options, ErrorCode& error) {
-    return Client::shared().request(backend, requestOf(Method::get, target), options, error);
 }
 
 }  // namespace weft::http

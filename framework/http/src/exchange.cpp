@@ -157,7 +157,8 @@ void Exchange::repeat() {
 
 void Exchange::finish() {
     finished_ = true;
-    if (clean_ && parser_->keepAlive() && keepAlive_ && requestSent()) {
+    const bool requestSent = ended_ && !sendError_ && !lease_.connection()->sending;
+    if (clean_ && parser_->keepAlive() && keepAlive_ && requestSent) {
         lease_.keep();
     } else {
         lease_.release();
@@ -205,10 +206,6 @@ void Exchange::sendAside() {
             if (!error) connection->sending = false;
         },
         {.name = "http-client-body"});
-}
-
-bool Exchange::requestSent() const noexcept {
-    return ended_ && !sendError_ && !lease_.connection()->sending;
 }
 
 // After a failure, any part of `parts` may have left: more bytes would be taken for the missing ones.
@@ -299,10 +296,6 @@ void Exchange::setDeadline(Deadline deadline) noexcept {
 void Exchange::cancel() noexcept {
     cancelled_ = true;
     if (lease_.connection()) lease_.connection()->stream.close();
-}
-
-ClientError Exchange::failure() const {
-    return failure(error_, what_);
 }
 
 ClientError Exchange::failure(const ErrorCode& error, std::string_view what) const {

@@ -47,7 +47,7 @@ class Exchange {
     const ClientResponse& response() const noexcept { return response_; }
     bool finished() const noexcept { return finished_; }
     const ErrorCode& error() const noexcept { return error_; }
-    ClientError failure() const;
+    ClientError failure() const { return failure(error_, what_); }
     ClientError failure(const ErrorCode& error, std::string_view what) const;
 
     // For the whole exchange; waits that have begun keep theirs.
@@ -67,7 +67,6 @@ class Exchange {
     bool mayRepeat() const noexcept;
     void repeat();
     void finish();
-    bool requestSent() const noexcept;
     void fail(const ErrorCode& error, std::string what);
 
     const std::shared_ptr<ClientPool> pool_;

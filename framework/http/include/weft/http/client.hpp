@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include <weft/http/client_error.hpp>
@@ -68,7 +69,12 @@ class Client {
 
 // GET of `target` ("/fruits?ripe=1") from `backend`, through Client::shared().request(). Any status is returned; the
 // conversion to Buffer throws unless it is 2xx.
-ClientResponse get(const SocketAddress& backend, std::string_view target, const GetOptions& options = {});
-ClientResponse get(const SocketAddress& backend, std::string_view target, const GetOptions& options, ErrorCode& error);
+inline ClientResponse get(const SocketAddress& backend, std::string_view target, const GetOptions& options = {}) {
+    return Client::shared().request(backend, {Method::get, std::string(target)}, options);
+}
+inline ClientResponse get(const SocketAddress& backend, std::string_view target, const GetOptions& options,
+                          ErrorCode& error) {
+    return Client::shared().request(backend, {Method::get, std::string(target)}, options, error);
+}
 
 }  // namespace weft::http
