@@ -5,16 +5,10 @@
 
 namespace weft::http::detail {
 
-using weft::detail::BufferBlock;
-
 namespace {
 
 constexpr std::size_t firstBlock = 256;  // bytes of the first joined block; each consecutive one is 8 times larger
 constexpr std::size_t largestBlock = 16 * 1024;
-
-const BufferBlock* blockOf(const Buffer& data) noexcept {
-    return static_cast<const BufferBlock*>(weft::detail::storageOf(data));
-}
 
 }  // namespace
 
@@ -36,11 +30,6 @@ void HeldPieces::clear() noexcept {
     bytes_ = held_ = 0;
 }
 
-std::size_t HeldPieces::heldBy(const Buffer& data) noexcept {
-    const BufferBlock* const block = blockOf(data);
-    return sizeof(Piece) + (block != nullptr ? sizeof *block + block->capacity : 0);
-}
-
 void HeldPieces::join(const Buffer& data) {
     std::size_t block = firstBlock;
     if (!pieces_.empty() && pieces_.back().joined) {
@@ -55,8 +44,9 @@ void HeldPieces::join(const Buffer& data) {
 
 // Neighbours in one block count it once, with the last of them, whose removal frees it.
 void HeldPieces::keep(Buffer&& data) {
+    const void* const block = weft::detail::storageOf(data);
     const bool neighbour =
-        !pieces_.empty() && blockOf(data) != nullptr && blockOf(data) == blockOf(pieces_.back().data);
+        !pieces_.empty() && block != nullptr && block == weft::detail::storageOf(pieces_.back().data);
     add({std::move(data), 0, false});
     if (!neighbour) return;
     Piece& before = pieces_[pieces_.size() - 2];
@@ -65,7 +55,7 @@ void HeldPieces::keep(Buffer&& data) {
 }
 
 void HeldPieces::add(Piece&& piece) {
-    piece.held = heldBy(piece.data);
+    piece.held = sizeof(Piece) + sizeof(weft::detail::BufferBlock) + piece.data.heldBytes();
     pieces_.push(std::move(piece));
     held_ += pieces_.back().held;
 }

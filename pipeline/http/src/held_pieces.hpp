@@ -34,7 +34,6 @@ class HeldPieces {
         bool joined = false;   // in a joined block, which may have room for more
     };
 
-    static std::size_t heldBy(const Buffer& data) noexcept;
     void join(const Buffer& data);
     void keep(Buffer&& data);
     void add(Piece&& piece);
