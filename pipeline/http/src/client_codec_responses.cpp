@@ -12,12 +12,8 @@ namespace weft::http {
 void ClientCodec::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     if (!message.is<Buffer>() || expects_ == Input::switched) return ctx.fireChannelRead(std::move(message));
     if (expects_ == Input::ended) return;
-    Buffer bytes = message.take<Buffer>();
-    if (input_.empty()) {
-        input_ = std::move(bytes);
-    } else {
-        input_.append(bytes.view());
-    }
+    if (input_.empty()) input_ = message.take<Buffer>();
+    else input_.append(message.get<Buffer>().view());
     decode();
 }
 
@@ -99,18 +95,17 @@ void ClientCodec::endResponse() {
         lastResponse_ = true;
         if (requests_.empty()) expects_ = Input::ended;  // later bytes are discarded
     }
-    if (switches) return switchProtocol();
+    if (switches) {
+        expects_ = Input::switched;
+        ctx_->fireUserEventTriggered(Message(ProtocolSwitched{ticket}));
+        if (ctx_ != nullptr) passInputOn();
+        return;
+    }
     fired_ = true;
     if (hadBody) ctx_->fireChannelRead(Message(LastContent{ticket, decoder_.body().trailerList()}));
     if (ctx_ != nullptr && lastResponse_ && !requests_.empty()) {
         fail({Status::badGateway, "the server closes the connection before it has answered all requests"});
     }
-}
-
-void ClientCodec::switchProtocol() {
-    expects_ = Input::switched;
-    ctx_->fireUserEventTriggered(Message(ProtocolSwitched{first_ - 1}));
-    if (ctx_ != nullptr) passInputOn();
 }
 
 void ClientCodec::passInputOn() {

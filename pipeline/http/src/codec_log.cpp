@@ -17,8 +17,6 @@ using weft::detail::LimitedLog;
 struct Faults : LimitedLog {};
 struct OrdinaryEnds : LimitedLog {};
 
-constexpr std::string_view outOfMemory = "an HTTP message was not sent, and there was no memory to log it";
-
 void writeLimited(LogLevel level, EventLoop& loop, std::string_view line) {
     LimitedLog& limited = level == LogLevel::debug ? static_cast<LimitedLog&>(loop.local<OrdinaryEnds>())
                                                    : static_cast<LimitedLog&>(loop.local<Faults>());
@@ -27,7 +25,7 @@ void writeLimited(LogLevel level, EventLoop& loop, std::string_view line) {
 
 void logOutOfMemory() noexcept {
     static LimitedLog limited;
-    limited.write(LogLevel::warning, {outOfMemory});
+    limited.write(LogLevel::warning, {"an HTTP message was not sent, and there was no memory to log it"});
 }
 
 std::string sourceOf(const ChannelHandlerContext& codec) {

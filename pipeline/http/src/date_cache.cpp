@@ -5,14 +5,6 @@
 #include <cstdint>
 
 namespace weft::http {
-namespace {
-
-void writeTwo(char* out, unsigned number) noexcept {
-    out[0] = static_cast<char>('0' + number / 10);
-    out[1] = static_cast<char>('0' + number % 10);
-}
-
-}  // namespace
 
 void DateCache::write(std::time_t now) noexcept {
     using namespace std::chrono;
@@ -26,6 +18,10 @@ void DateCache::write(std::time_t now) noexcept {
     const auto year = static_cast<unsigned>(static_cast<int>(date.year()));
 
     char* const out = text_.data();
+    const auto writeTwo = [](char* at, unsigned number) {
+        at[0] = static_cast<char>('0' + number / 10);
+        at[1] = static_cast<char>('0' + number % 10);
+    };
     std::copy_n(&"SunMonTueWedThuFriSat"[std::size_t{3} * weekday], 3, out);
     writeTwo(out + 5, static_cast<unsigned>(date.day()));
     std::copy_n(&"JanFebMarAprMayJunJulAugSepOctNovDec"[std::size_t{3} * month], 3, out + 8);

@@ -11,14 +11,6 @@
 
 namespace weft::http::detail {
 
-namespace {
-
-// Maximum bytes of a Content. More may have gathered while nothing was decoded, and a handler that passes a body on
-// should be able to stop inside it.
-constexpr std::size_t longestPiece = 64 * 1024;
-
-}  // namespace
-
 RequestReader::RequestReader(ServerConnection& connection, ResponseWriter& writer, ConnectionTimeouts& timeouts,
                              const Limits& limits, std::uint32_t maxInFlight)
     : connection_(connection), maxInFlight_(maxInFlight), timeouts_(timeouts), parser_(limits), writer_(writer) {}
@@ -179,6 +171,9 @@ bool RequestReader::mayDecode() {
 }
 
 bool RequestReader::decodeBody() {
+    // Maximum bytes of a Content. More may have gathered while nothing was decoded, and a handler that passes a body on
+    // should be able to stop inside it.
+    constexpr std::size_t longestPiece = 64 * 1024;
     const BodyStep step = body_->decode(input_.view().substr(0, longestPiece));
     Buffer data;
     if (step.event == BodyEvent::data) {

@@ -17,10 +17,8 @@ void ResponseWriter::emitContent(Buffer&& data, ChannelPromise&& promise) {
     ResponseSlot& slot = connection_.slots.front();
     if (slot.complete || slot.framing == BodyFraming::none || data.empty()) return finishWrite(std::move(promise));
     if (slot.framing == BodyFraming::length) {
-        if (data.readableBytes() > slot.remaining) {
-            if (!promise.isVoid()) promise.tryFailure(misuse("more HTTP content than its Content-Length"));
-            return abortBody();
-        }
+        if (data.readableBytes() > slot.remaining)
+            return abortBody(promise, "more HTTP content than its Content-Length");
         slot.remaining -= data.readableBytes();
     }
     appendPiece(output(), std::move(data), slot.framing == BodyFraming::chunked);
@@ -30,10 +28,8 @@ void ResponseWriter::emitContent(Buffer&& data, ChannelPromise&& promise) {
 void ResponseWriter::emitEnd(const HeaderList* trailers, ChannelPromise&& promise) {
     ResponseSlot& slot = connection_.slots.front();
     if (slot.complete) return finishWrite(std::move(promise));
-    if (slot.framing == BodyFraming::length && slot.remaining > 0) {
-        if (!promise.isVoid()) promise.tryFailure(misuse("less HTTP content than its Content-Length"));
-        return abortBody();
-    }
+    if (slot.framing == BodyFraming::length && slot.remaining > 0)
+        return abortBody(promise, "less HTTP content than its Content-Length");
     if (slot.framing == BodyFraming::untilClose) slot.keepAlive = false;
     slot.complete = true;
     EncodeError error = EncodeError::none;
@@ -66,7 +62,8 @@ std::optional<int> ResponseWriter::takeLinger() noexcept {
 }
 
 // The head promised another length: only the end of our output tells the client that the body is incomplete.
-void ResponseWriter::abortBody() {
+void ResponseWriter::abortBody(const ChannelPromise& promise, const char* why) {
+    if (!promise.isVoid()) promise.tryFailure(misuse(why));
     // A listener may already have ended the connection.
     if (connection_.slowPath.closing || connection_.ctx == nullptr) return;
     logUnsent(LogLevel::error, connection_.ctx,

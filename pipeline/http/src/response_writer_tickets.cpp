@@ -27,14 +27,11 @@ void ResponseWriter::acceptBytes(ChannelHandlerContext& ctx, Message&& message, 
     accept(Message(Content{message.take<Buffer>(), ticket}), std::move(promise));
 }
 
-// The request that a piece without a ticket belongs to.
+// The request that a piece without a ticket belongs to: the one that is being delivered, or the only one whose response
+// a handler has begun with write() and not ended; none if there are several.
 Ticket ResponseWriter::streamBeingWritten() noexcept {
-    const ResponseSlot* const slot = connection_.slots.find(connection_.delivering);
-    return slot != nullptr && slot->answered && !slot->ended ? connection_.delivering : onlyOpenStream();
-}
-
-// The only request whose response a handler has begun with write() and not ended; none if there are several.
-Ticket ResponseWriter::onlyOpenStream() noexcept {
+    const ResponseSlot* const delivering = connection_.slots.find(connection_.delivering);
+    if (delivering != nullptr && delivering->answered && !delivering->ended) return connection_.delivering;
     Ticket only = noTicket;
     for (Ticket ticket = connection_.slots.frontTicket(); ticket <= connection_.slots.backTicket(); ++ticket) {
         const ResponseSlot& slot = *connection_.slots.find(ticket);

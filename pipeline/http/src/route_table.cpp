@@ -50,17 +50,14 @@ struct PatternSegment {
     std::string text;  // the literal, decoded, or the parameter's name
 };
 
-std::string decodedLiteral(std::string_view segment, std::string_view pattern) {
-    auto text = decodedSegment(segment);
-    if (!text || hasSlash(*text))
-        refuse(pattern, "no request can match a malformed escape, an escaped '/', a NUL, or a segment '.' or '..'");
-    return std::move(*text);
-}
-
 PatternSegment parsed(std::string_view segment, std::string_view pattern) {
     constexpr std::string_view dots = "...";
-    if (segment.find_first_of("{}") == std::string_view::npos)
-        return {PatternSegment::Kind::literal, decodedLiteral(segment, pattern)};
+    if (segment.find_first_of("{}") == std::string_view::npos) {
+        auto text = decodedSegment(segment);
+        if (!text || hasSlash(*text))
+            refuse(pattern, "no request can match a malformed escape, an escaped '/', a NUL, or a segment '.' or '..'");
+        return {PatternSegment::Kind::literal, std::move(*text)};
+    }
     if (!segment.starts_with('{') || !segment.ends_with('}'))
         refuse(pattern, "a {parameter} must be a whole segment, between two '/'");
     std::string_view name = segment.substr(1, segment.size() - 2);

@@ -13,12 +13,6 @@
 
 namespace weft::http {
 
-namespace {
-
-constexpr Duration lingerTime = std::chrono::seconds(2);
-
-}  // namespace
-
 // Input that waits for room is decoded before the end of input takes effect, unless clientIsGone(): then it is dropped.
 void ServerCodec::onInputEnded() {
     connection_.inputShutdown = true;
@@ -46,6 +40,7 @@ bool ServerCodec::clientIsGone() const noexcept {
 void ServerCodec::onOutputEnded() {
     connection_.outputShutdown = true;
     if (connection_.inputShutdown) return closeNow();
+    constexpr Duration lingerTime = std::chrono::seconds(2);
     linger_ = std::make_unique<ScheduledTask>(connection_.ctx->loop().schedule(
         [channel = ChannelRef(connection_.ctx->channel())] { channel->close(); }, lingerTime));
 }

@@ -89,7 +89,6 @@ class ClientCodec final : public ChannelDuplexHandler {
     void startNext() noexcept;
     void deliver(ResponseEvent event, std::size_t consumed);
     void endResponse();
-    void switchProtocol();
     void passInputOn();
     void endInput();
     void fail(const Refusal& refusal);

@@ -96,7 +96,6 @@ class ResponseWriter final {
     // Tickets (response_writer_tickets.cpp).
     Ticket ticketFor(const Message& message) noexcept;
     Ticket streamBeingWritten() noexcept;
-    Ticket onlyOpenStream() noexcept;
     void refuseLate(const Message& message, Ticket ticket, const ChannelPromise& promise);
     bool isOvertaken(const Message& message, Ticket ticket) noexcept;
     void refuseMessage(const ChannelPromise& promise, const char* why, LogLevel level = LogLevel::warning);
@@ -122,7 +121,7 @@ class ResponseWriter final {
     void emitContent(Buffer&& data, ChannelPromise&& promise);
     void emitEnd(const HeaderList* trailers, ChannelPromise&& promise);
     void resetUnlessWhole();
-    void abortBody();
+    void abortBody(const ChannelPromise& promise, const char* why);
 
     // Output. The bytes of a message end with finishWrite().
     inline ChannelOutput& output();
