@@ -27,15 +27,17 @@ struct StrandState::Turn {
 
 StrandState::StrandState(Context& context) : service_(context.service()) {}
 
-void StrandState::enter(Functions added) noexcept {
+void StrandState::enter(std::unique_ptr<StrandTask> task) noexcept {
     {
         const std::lock_guard held(lock_);
-        waiting_.splice(waiting_.end(), added);
+        StrandTask* const added = task.get();
+        (first_ == nullptr ? first_ : last_->next_) = std::move(task);
+        last_ = added;
         if (std::exchange(busy_, true)) return;
     }
     intrusive_ptr_add_ref(this);
     service_.workStarted();
-    service_.post(*this);
+    submit();
 }
 
 bool StrandState::isInside() const noexcept {
@@ -47,6 +49,10 @@ void StrandState::failed(const std::exception_ptr& error) const noexcept {
     service_.functionFailed(error);
 }
 
+void StrandState::submit() noexcept {
+    service_.post(*this);
+}
+
 // Context: the loop. If there is no memory for its fiber, the function is lost, and run() throws the exception of
 // spawn().
 void StrandState::called() {
@@ -55,7 +61,7 @@ void StrandState::called() {
         service_.loop().carrier()->spawnDetached(Turn(*this), {.name = "asio", .stealable = Stealable::never});
     } catch (...) {
         spawning_ = false;
-        takeFirst().clear();
+        takeFirst().reset();
         passOn();
         throw;
     }
@@ -63,14 +69,14 @@ void StrandState::called() {
 }
 
 void StrandState::runFirst(FunctionInFiber& function) {
-    Functions first = takeFirst();
+    std::unique_ptr<StrandTask> task = takeFirst();
     inside_.store(thisFiber::id(), std::memory_order_relaxed);
     const auto run = [&] {
-        first.front()();
-        first.clear();
+        task->call();
+        task.reset();
     };
     function.run(run);
-    first.clear();
+    task.reset();
     inside_.store(0, std::memory_order_relaxed);
     passOn();
 }
@@ -79,9 +85,9 @@ void StrandState::passOn() noexcept {
     bool goesOn = false;
     {
         const std::lock_guard held(lock_);
-        goesOn = busy_ = !waiting_.empty();
+        goesOn = busy_ = first_ != nullptr;
     }
-    goesOn ? service_.post(*this) : becomeIdle();
+    goesOn ? submit() : becomeIdle();
 }
 
 void StrandState::becomeIdle() noexcept {
@@ -89,22 +95,23 @@ void StrandState::becomeIdle() noexcept {
     intrusive_ptr_release(this);
 }
 
-StrandState::Functions StrandState::takeFirst() noexcept {
-    Functions first;
+std::unique_ptr<StrandTask> StrandState::takeFirst() noexcept {
     const std::lock_guard held(lock_);
-    first.splice(first.end(), waiting_, waiting_.begin());
-    return first;
+    std::unique_ptr<StrandTask> task = std::move(first_);
+    first_ = std::move(task->next_);
+    return task;
 }
 
-// The context accepts no more functions. Destroys the waiting ones outside the lock, because they may enter others.
+// The context accepts no more functions. Destroys the waiting ones one by one, because they may enter others.
 void StrandState::dropped() noexcept {
-    Functions rest;
+    std::unique_ptr<StrandTask> rest;
     {
         const std::lock_guard held(lock_);
-        rest.swap(waiting_);
+        rest = std::move(first_);
         busy_ = false;
     }
     becomeIdle();
+    while (rest != nullptr) rest = std::move(rest->next_);
 }
 
 }  // namespace weft::asio_io::detail

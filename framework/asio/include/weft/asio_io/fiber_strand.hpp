@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -47,9 +48,7 @@ class FiberStrand : public detail::ExecutorBase {
             }
             return;
         }
-        detail::StrandState::Functions added;
-        added.emplace_back(std::forward<Function>(function));
-        state_->enter(std::move(added));
+        state_->enter(std::make_unique<detail::StrandFunction<Call>>(std::forward<Function>(function)));
     }
 
     FiberStrand require(boost::asio::execution::blocking_t::possibly_t) const { return with(0, neverBlocking); }
