@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "loop_set.hpp"
+#include "server_drain.hpp"
 #include "server_state.hpp"
 
 namespace weft {

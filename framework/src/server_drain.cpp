@@ -1,5 +1,5 @@
 // Every step first posts to all loops and then waits for all of them, always with a limit.
-#include "server_state.hpp"
+#include "server_drain.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -8,6 +8,8 @@
 
 #include <weft/scheduler/log.hpp>
 #include <weft/scheduler/this_fiber.hpp>
+
+#include "server_state.hpp"
 
 namespace weft::detail {
 

@@ -1,8 +1,7 @@
 // Each list of connections belongs to one loop; other threads post tasks to that loop. A loop that has ended has
-// already closed its channels, so a task that it refuses is no loss. At the end, the handles: Server.
+// already closed its channels, so a task that it refuses is no loss.
 #include "server_state.hpp"
 
-#include <weft/framework/server.hpp>
 #include <weft/pipeline/channel_events.hpp>
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/errors.hpp>
@@ -213,27 +212,3 @@ void ServerState::abandon() noexcept {
 }
 
 }  // namespace weft::detail
-
-namespace weft {
-
-const SocketAddress& Server::localAddress() const noexcept {
-    return state_->localAddress;
-}
-
-const std::vector<ChannelRef>& Server::listeners() const noexcept {
-    return state_->listeners;
-}
-
-std::size_t Server::liveChildren() const noexcept {
-    return state_->liveChildren();
-}
-
-Future<void> Server::close() {
-    return state_->closeListeners();
-}
-
-std::size_t Server::drain(Duration timeout) {
-    return detail::drainServers({state_}, deadlineAfter(timeout), timeout);
-}
-
-}  // namespace weft

@@ -1,5 +1,4 @@
 // ServerState: the state shared by the handles of a Server: its listeners and, per loop, its live connections.
-// drainServers(): ends servers, loop by loop, in bounded time.
 #pragma once
 
 #include <atomic>
@@ -13,7 +12,6 @@
 #include <weft/framework/pipeline_setup.hpp>
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/socket_address.hpp>
-#include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/future.hpp>
 
 #include "loop_set.hpp"
@@ -97,12 +95,5 @@ class ServerState : public std::enable_shared_from_this<ServerState> {
     Bind bind_ = Bind::underWay;
     Promise<void> bindFailed_;  // completes after the listeners of a failed bind are closed
 };
-
-// Drains these servers at the same time: closes their listeners, fires DrainStarted on every connection and waits until
-// all are closed. At `deadline` it closes the rest, and allows another second for that. It stops waiting for a loop
-// whose handler does not return; that loop's connections count as late. Returns the number of late connections, and
-// logs them per server; `timeout` is used in the log only. Blocks; throws BlockingOperationException where nothing may
-// block. Defined in server_drain.cpp.
-std::size_t drainServers(const std::vector<std::shared_ptr<ServerState>>& servers, Deadline deadline, Duration timeout);
 
 }  // namespace weft::detail
