@@ -21,8 +21,9 @@ class PipelineSetup {
     void setHandler(H&& handler) {
         using D = std::decay_t<H>;
         if constexpr (isHandlerPointer<D>) {
-            static_assert(isShared<D>, "Weft: a bootstrap creates many channels: give it a std::shared_ptr to a "
-                                       "sharable handler, or a callable void(Channel&)");
+            static_assert(std::is_copy_constructible_v<D>,
+                          "Weft: a bootstrap creates many channels: give it a std::shared_ptr to a "
+                          "sharable handler, or a callable void(Channel&)");
             fill_ = [shared = D(std::forward<H>(handler))](Channel& channel) { channel.pipeline().addLast(shared); };
         } else {
             fill_ = [own = std::make_shared<D>(std::forward<H>(handler))](Channel& channel) { (*own)(channel); };

@@ -15,6 +15,10 @@
 #include <weft/asio_io/detail/asio_internals.hpp>
 #include <weft/asio_io/detail/function_in_fiber.hpp>
 
+namespace weft::asio_io {
+class Context;
+}
+
 namespace weft::asio_io::detail {
 
 // A function in the strand's queue.
