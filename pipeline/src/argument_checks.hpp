@@ -20,7 +20,7 @@ T checked(const char* who, const char* what, T value, std::type_identity_t<T> le
                                 "; accepted: " + std::to_string(least) + " to " + std::to_string(most));
 }
 
-// Of a frame.
+// Of a frame: 1 to 2 GiB - 1 bytes.
 inline std::size_t checkedLength(const char* who, const char* what, std::size_t length) {
     return checked(who, what, length, 1, (std::size_t{2} << 30) - 1, " bytes");
 }

@@ -273,7 +273,7 @@ void ChannelHandlerContext::finishOutput(ChannelPromise&& promise) {
 // ---- writes from other threads ----
 
 // A write that is posted to the loop. Its bytes count as pending from its submission on (TH-4).
-class detail::PostedWrite : public InThreadCache {
+class detail::PostedWrite final : public InThreadCache {
   public:
     static constexpr std::size_t taskOverhead = 32;  // bytes that a task counts besides its message (TH-4)
 

@@ -85,7 +85,7 @@ void ChannelPipeline::giveName(Context& context, std::string given) const {
         context.name_ = std::make_unique<Context::Name>(Context::Name{std::move(given), 0});
         return;
     }
-    unsigned ordinal = 0;
+    unsigned ordinal = 0;  // the lowest that no handler's name has, given or automatic
     while (contextNamed(context.automaticName(ordinal))) ++ordinal;
     if (ordinal > 0) context.name_ = std::make_unique<Context::Name>(Context::Name{{}, ordinal});
 }

@@ -12,6 +12,7 @@
 
 #include <weft/http/client_codec.hpp>
 #include <weft/http/object_aggregator.hpp>
+#include <weft/http/response_aggregator.hpp>
 #include <weft/http/server_codec.hpp>
 #include <weft/pipeline/embedded_channel.hpp>
 #include <weft/pipeline/simple_inbound_handler.hpp>
@@ -154,6 +155,97 @@ bool ask(std::uint64_t number) {
 
 TEST_F(HttpExhaustion, AClientGetsItsResponsesOrAnException) {
     sweepRounds(5, ask);
+}
+
+constexpr std::size_t pieces = 8, pieceBytes = 3'000;
+
+std::string piece() {
+    return "bb8\r\n" + std::string(pieceBytes, 'x') + "\r\n";
+}
+
+// Answers with the size of the body.
+struct Measuring final : SimpleInboundHandler<http::FullRequest> {
+    void channelRead0(ChannelHandlerContext& ctx, http::FullRequest request) override {
+        ctx.writeAndFlush(http::ok(std::to_string(request.body().size())));
+    }
+};
+
+// One request whose body arrives piece by piece.
+bool upload(std::uint64_t number) {
+    http::test::SlowPeer peer([&](ChannelPipeline& pipeline) {
+        pipeline.addLast<http::ServerCodec>().addLast<http::ObjectAggregator>().addLast<Measuring>();
+    });
+    peer.channel.sink->room = std::numeric_limits<std::size_t>::max();
+    peer.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    peer.deliver();
+    bool failed = false;
+    {
+        const FailingAllocation failing(number);
+        for (std::size_t i = 0; i < pieces; ++i) {
+            try {
+                peer.send(piece());
+                peer.deliver();
+            } catch (const std::bad_alloc&) {  // of the test's own
+                return failing.hasFailed();
+            }
+        }
+        failed = failing.hasFailed();
+    }
+    peer.send("0\r\n\r\n");
+    peer.deliver();
+    const std::string& received = peer.received();
+    const bool answered = received.starts_with("HTTP/1.1 200 ") && received.ends_with("\r\n\r\n24000");
+    EXPECT_TRUE(answered || received.starts_with("HTTP/1.1 500 ") || !peer.channel->open()) << received;
+    return failed;
+}
+
+TEST_F(HttpExhaustion, ABodyWithAMissingPieceIsNotFired) {
+    sweepRounds(5, upload);
+}
+
+struct FullResponses final : ChannelInboundHandler {
+    FullResponses(std::size_t& size, bool& told) : size(size), told(told) {}
+    void channelRead(ChannelHandlerContext&, Message&& message) override {
+        if (message.is<http::FullResponse>()) size = message.get<http::FullResponse>().body().size();
+        message.reset();
+    }
+    void exceptionCaught(ChannelHandlerContext&, std::exception_ptr) override { told = true; }
+    std::size_t& size;
+    bool& told;
+};
+
+// One response whose body arrives piece by piece.
+bool download(std::uint64_t number) {
+    std::size_t size = 0;
+    bool told = false;
+    EmbeddedChannel channel;
+    channel.pipeline().addLast<http::ClientCodec>(http::ClientCodecOptions{.host = "h"});
+    channel.pipeline().addLast<http::ResponseAggregator>().addLast<FullResponses>(size, told);
+    channel.channel().writeAndFlush(Message(http::ClientRequest(http::Method::get, "/")));
+    channel.runPendingTasks();
+    channel.writeInbound(Buffer::copyOf("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"));
+    std::vector<Buffer> parts(pieces);
+    for (Buffer& part : parts) part = Buffer::copyOf(piece());
+    parts.push_back(Buffer::copyOf("0\r\n\r\n"));
+    bool failed = false;
+    {
+        const FailingAllocation failing(number);
+        for (Buffer& part : parts) {
+            if (channel.active()) channel.writeInbound(std::move(part));
+            channel.runPendingTasks();
+        }
+        failed = failing.hasFailed();
+    }
+    if (size != pieces * pieceBytes) {
+        EXPECT_EQ(size, 0u);
+        EXPECT_TRUE(told);
+        EXPECT_FALSE(channel.active());
+    }
+    return failed;
+}
+
+TEST_F(HttpExhaustion, AResponseWithAMissingPieceIsAnExceptionAndTheEnd) {
+    sweepRounds(5, download);
 }
 
 }  // namespace

@@ -25,6 +25,10 @@ TEST(Pipeline, H1_HandlersWithoutANameGetTheirTypeAndANumber) {
     channel.pipeline().addLast<Nothing>().addLast<Nothing>();
     EXPECT_EQ(channel.pipeline().names(), (std::vector<std::string>{"Nothing#0", "Nothing#1"}));
     EXPECT_EQ(channel.pipeline().get("Nothing#1"), &channel.pipeline().context("Nothing#1")->handler());
+    channel.pipeline().remove("Nothing#0");
+    channel.pipeline().addLast(std::make_unique<Nothing>());
+    EXPECT_EQ(channel.pipeline().names(), (std::vector<std::string>{"Nothing#1", "Nothing#0"}))
+        << "the lowest free one";
 }
 
 TEST(Pipeline, H1_ADuplicateNameIsRefusedAndTheFirstStays) {

@@ -36,6 +36,9 @@ TEST(DeadlineAfter, TimesInOtherUnitsAreConvertedWithoutOverflow) {
     EXPECT_EQ(saturated(-years(300)), Duration::min());
     EXPECT_EQ(saturated(hours::max()), Duration::max());
     EXPECT_EQ(saturated(std::chrono::duration<int, std::ratio<3600>>(5)), hours(5));
+    using Frames = std::chrono::duration<std::int64_t, std::ratio<1, 60>>;
+    static_assert(saturated(Frames(30)) == std::chrono::milliseconds(500));
+    EXPECT_EQ(saturated(Frames::max()), Duration::max());
     EXPECT_EQ(saturated(std::chrono::duration<std::uint64_t>(~std::uint64_t{0})), Duration::max());
     EXPECT_EQ(saturated(std::chrono::duration<double>(1e300)), Duration::max());
     EXPECT_EQ(saturated(std::chrono::duration<double>(-1e300)), Duration::min());

@@ -23,7 +23,7 @@
 
 namespace weft {
 
-// Handle: as for StreamSink. Context: the channel's carrier.
+// Handle: EpollHandle or UringDepartingHandle; it has attach() and handler(), too. Context: the channel's carrier.
 template <class Handle>
 class ListenerSink : public SocketProperties<Handle, ChannelSink> {
     using Properties = SocketProperties<Handle, ChannelSink>;
@@ -51,7 +51,8 @@ class ListenerSink : public SocketProperties<Handle, ChannelSink> {
     void flush(ChannelOutput&) override {}
     void shutdownOutput(ChannelPromise promise) override { promise.tryFailure(fromErrno(EOPNOTSUPP)); }
     ErrorCode setOption(SocketOption option, int value) override {
-        if (option != SocketOption::backlog || !this->isOpen()) return Properties::setOption(option, value);
+        if (!this->isOpen()) return operationAborted();
+        if (option != SocketOption::backlog) return detail::setSocketOption(this->calls(), this->fd(), option, value);
         backlog_ = value;
         return {};
     }
@@ -68,8 +69,8 @@ class ListenerSink : public SocketProperties<Handle, ChannelSink> {
     static constexpr unsigned acceptsPerCycle = 16;
     static constexpr unsigned mostWaiting = 65'536;  // limit on the connections accepted in one go before a close
 
-    // Sets the same socket defaults as Netty. Accepted sockets inherit TCP_NODELAY from the listener, which saves a
-    // system call per connection.
+    // Sets the same socket defaults as Netty, here, so that an option set before bind() overrides them. Accepted
+    // sockets inherit TCP_NODELAY from the listener, which saves a system call per connection.
     template <class... Arguments>
     ListenerSink(Channel& channel, ChildLoopChooser chooser, Arguments&&... arguments) noexcept
         : Properties(std::forward<Arguments>(arguments)...), channel_(channel), chooser_(std::move(chooser)) {
@@ -103,7 +104,7 @@ class ListenerSink : public SocketProperties<Handle, ChannelSink> {
     // E-7: a shortage pauses this listener only; other listeners and all connections continue. False: there is no
     // pause, so accept again.
     bool pauseAccepting() {
-        paused_ = true;
+        if (std::exchange(paused_, true)) return true;
         try {
             resume_ = channel_.loop().schedule(
                 [this] {

@@ -70,8 +70,7 @@ ClientResponse Client::perform(const Origin& server, const ClientRequest& reques
         response = {};
     }
     if (!response.succeeded()) {  // keeps what an exception about the response would say
-        response.server_ = server.toString();
-        response.target_ = request.target;
+        response.request_ = request.method + " http://" + server.toString() + request.target;
     }
     return response;
 }
@@ -108,8 +107,7 @@ ClientStats Client::stats() const {
 ClientResponse::operator Buffer() && {
     if (succeeded()) return takeBody();
     throw ClientError(make_error_code(ClientFault::badStatus),
-                      "GET http://" + server_ + target_ + ": status " + std::to_string(codeOf(status())) + " " +
-                          std::string(reason()),
+                      request_ + ": status " + std::to_string(codeOf(status())) + " " + std::string(reason()),
                       status());
 }
 

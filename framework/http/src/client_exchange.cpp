@@ -52,8 +52,8 @@ std::optional<Buffer> ClientExchange::read(ErrorCode& error) {
     exchange_->beginWait();
     for (;;) {
         Buffer piece = exchange_->parser().takeBody();
+        error = piece.empty() ? exchange_->error() : ErrorCode();
         if (!piece.empty()) return piece;
-        error = exchange_->error();
         if (error || exchange_->finished()) return std::nullopt;
         exchange_->receive();
     }

@@ -199,13 +199,17 @@ void Exchange::sendAside() {
     const std::shared_ptr<PooledConnection> connection = lease_.connection();
     connection->sending = true;
     ended_ = true;
-    Carrier::current()->spawnDetached(
-        [connection, body = request_.body.share()] {
-            ErrorCode error;
-            connection->stream.write({body.view()}, error);
-            if (!error) connection->sending = false;
-        },
-        {.name = "http-client-body"});
+    try {
+        Carrier::current()->spawnDetached(
+            [connection, body = request_.body.share()] {
+                ErrorCode error;
+                connection->stream.write({body.view()}, error);
+                if (!error) connection->sending = false;
+            },
+            {.name = "http-client-body"});
+    } catch (const SystemError& refused) {  // by a carrier that shuts down
+        fail(refused.code(), "sending the request failed");
+    }
 }
 
 // After a failure, any part of `parts` may have left: more bytes would be taken for the missing ones.
@@ -301,7 +305,7 @@ void Exchange::cancel() noexcept {
 ClientError Exchange::failure(const ErrorCode& error, std::string_view what) const {
     return ClientError(error,
                        request_.method + " http://" + origin_.toString() + request_.target + ": " + std::string(what),
-                       Status{});
+                       parser_->status());
 }
 
 }  // namespace weft::http::detail

@@ -110,8 +110,9 @@ void ClientCodec::endResponse() {
 
 void ClientCodec::passInputOn() {
     if (input_.empty() || expects_ == Input::ended) return;
-    ctx_->fireChannelRead(Message(std::exchange(input_, Buffer())));
-    ctx_->fireChannelReadComplete();
+    ChannelHandlerContext& ctx = *ctx_;  // the handler that gets the bytes may remove this codec (H-6)
+    ctx.fireChannelRead(Message(std::exchange(input_, Buffer())));
+    ctx.fireChannelReadComplete();
 }
 
 // The connection, or its input, has ended.

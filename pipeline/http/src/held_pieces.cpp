@@ -55,7 +55,8 @@ void HeldPieces::keep(Buffer&& data) {
 }
 
 void HeldPieces::add(Piece&& piece) {
-    piece.held = sizeof(Piece) + sizeof(weft::detail::BufferBlock) + piece.data.heldBytes();
+    const std::size_t block = piece.data.heldBytes();
+    piece.held = sizeof(Piece) + (block != 0 ? sizeof(weft::detail::BufferBlock) + block : 0);
     pieces_.push(std::move(piece));
     held_ += pieces_.back().held;
 }

@@ -77,7 +77,13 @@ void ObjectAggregator::append(Buffer&& data) {
         body = std::move(data);
         weft::detail::compact(body);  // a body that comes slowly must not keep a large block
     } else {
-        body.append(data.view());
+        try {
+            body.append(data.view());
+        } catch (...) {  // the request is answered with 500, so that a body with a missing piece does not look complete
+            refused_ = true;
+            drop();
+            throw;
+        }
     }
 }
 

@@ -39,6 +39,8 @@ ChannelRef Responder::take() {
     return std::move(channel_);
 }
 
+// A write begins at the tail, so that every outbound handler sees the message: at once on the channel's carrier,
+// elsewhere in a task.
 void Responder::send(Response response, ChannelPromise promise) {
     requireFinal(response.status, "Responder::send");
     // Cancelled on its way to the codec, the response would be lost, and nothing else could answer the request (W-2).

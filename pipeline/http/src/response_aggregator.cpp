@@ -10,6 +10,15 @@
 
 namespace weft::http {
 
+namespace {
+
+std::exception_ptr tooLarge() {
+    return std::make_exception_ptr(
+        BadResponseException({Status::badGateway, "the response body is larger than this client accepts"}));
+}
+
+}  // namespace
+
 ResponseAggregator::ResponseAggregator(std::size_t maxBodyBytes) : maxBodyBytes_(maxBodyBytes) {
     constexpr std::size_t most = std::size_t{2} << 30;
     if (maxBodyBytes > most) {
@@ -38,7 +47,7 @@ void ResponseAggregator::channelRead(ChannelHandlerContext& ctx, Message&& messa
 void ResponseAggregator::begin(ChannelHandlerContext& ctx, ReceivedResponse&& response) {
     const ReceivedHead& head = response.head();
     if (!head.hasBody()) return ctx.fireChannelRead(Message(FullResponse(std::move(response.data_))));
-    if (head.bodyKind == BodyKind::length && head.contentLength > maxBodyBytes_) return refuse(ctx);
+    if (head.bodyKind == BodyKind::length && head.contentLength > maxBodyBytes_) return refuse(ctx, tooLarge());
     response_.emplace(std::move(response));
     requestMore(ctx);
 }
@@ -52,19 +61,22 @@ void ResponseAggregator::append(ChannelHandlerContext& ctx, Buffer&& data) {
     if (!response_) return;
     Buffer& body = response_->data_->body;
     if (data.readableBytes() > maxBodyBytes_ - body.readableBytes()) {
-        refuse(ctx);
+        refuse(ctx, tooLarge());
     } else if (body.empty()) {
         body = std::move(data);
         weft::detail::compact(body);  // a body that comes slowly must not keep a large block
     } else {
-        body.append(data.view());
+        try {
+            body.append(data.view());
+        } catch (...) {  // a body with a missing piece must not look complete
+            refuse(ctx, std::current_exception());
+        }
     }
 }
 
-void ResponseAggregator::refuse(ChannelHandlerContext& ctx) {
+void ResponseAggregator::refuse(ChannelHandlerContext& ctx, std::exception_ptr why) {
     response_.reset();
-    ctx.fireExceptionCaught(std::make_exception_ptr(
-        BadResponseException({Status::badGateway, "the response body is larger than this client accepts"})));
+    ctx.fireExceptionCaught(std::move(why));
     ctx.close();
 }
 

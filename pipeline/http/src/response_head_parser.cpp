@@ -64,6 +64,7 @@ Verdict ResponseHeadParser::parse(std::string_view message) {
     for (;;) {
         if (stage_ == Stage::headers && scanned_ == lineStart_) {
             takePlainLines(message);
+            // The empty line, within the limit; anything else is for frameLine() to decide.
             if (message.size() - lineStart_ >= 2 && load<std::uint16_t>(message.data() + lineStart_) == crlf &&
                 lineStart_ - sectionStart_ <= limits_.headerSectionBytes) {
                 return finish();

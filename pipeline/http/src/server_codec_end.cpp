@@ -106,7 +106,7 @@ void ServerCodec::closeAfterResponse() {
 
 void ServerCodec::checkTimeouts() {
     if (connection_.ctx == nullptr) return;
-    const auto exceeded = timeouts_.check({.requests = connection_.slots.added(),
+    const auto exceeded = timeouts_.check({.requests = connection_.slots.backTicket(),
                                            .written = connection_.ctx->channel().writtenBytes(),
                                            .pending = outputPending(),
                                            .unanswered = !connection_.slots.empty(),

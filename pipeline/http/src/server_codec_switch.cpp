@@ -36,15 +36,16 @@ void ServerCodec::switchProtocol() {
 
 // Passes on the bytes after the last request, and the end of the input.
 void ServerCodec::passInputOn() {
+    ChannelHandlerContext& ctx = *connection_.ctx;  // the handler that gets the bytes may remove this codec (H-6)
     if (reader_.hasInput() && reader_.expects() != Input::ended) {
-        connection_.ctx->fireChannelRead(Message(reader_.takeInput()));
-        connection_.ctx->fireChannelReadComplete();
+        ctx.fireChannelRead(Message(reader_.takeInput()));
+        ctx.fireChannelReadComplete();
     }
     if (!std::exchange(connection_.inputShutdown, false)) return;
     if (connection_.hadHalfClosure) {
-        connection_.ctx->fireUserEventTriggered(Message(InputShutdownEvent{}));
+        ctx.fireUserEventTriggered(Message(InputShutdownEvent{}));
     } else {
-        connection_.ctx->close();
+        ctx.close();
     }
 }
 

@@ -150,6 +150,32 @@ TEST_F(ClientTest, ADownBackendIsNamed) {
     EXPECT_EQ(codeOf(down), fromErrno(ECONNREFUSED));
 }
 
+TEST_F(ClientTest, AnExceptionHasTheMethodOfTheRequestAndTheStatusOfAnIncompleteAnswer) {
+    ScriptedBackend backend({{"HTTP/1.1 201 Created\r\nContent-Length: 10\r\n\r\nabc", Then::close},
+                             {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n", Then::close},
+                             {"HTTP/1.1 409 Conflict\r\nContent-Length: 0\r\n\r\n", Then::close}});
+    inFiber([&] {
+        for (const http::Status status : {http::Status::created, http::Status{}}) {
+            try {
+                http::get(backend.address(), "/");
+                ADD_FAILURE() << "no exception";
+            } catch (const ClientError& error) {
+                EXPECT_EQ(error.code(), make_error_code(ClientFault::endedEarly));
+                EXPECT_EQ(error.status(), status);
+            }
+        }
+        try {
+            [[maybe_unused]] const Buffer body = http::Client::shared().post(
+                "http://" + backend.address().toString() + "/pear", Buffer::copyOf("x"), "text/plain");
+            ADD_FAILURE() << "no exception";
+        } catch (const ClientError& error) {
+            EXPECT_EQ(
+                std::string(error.what()).find("POST http://" + backend.address().toString() + "/pear: status 409"), 0u)
+                << error.what();
+        }
+    });
+}
+
 TEST_F(ClientTest, BadResponsesAreRefusedWithAReason) {
     const ErrorCode bad = make_error_code(ClientFault::badResponse);
     expectFault({"SSH-2.0-OpenSSH\r\n", Then::hang}, bad, "does not begin with HTTP/");

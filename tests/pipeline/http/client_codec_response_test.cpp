@@ -150,6 +150,30 @@ TEST(ClientCodec, H7_TheBytesBehindA101ReachTheNewHandler) {
     EXPECT_EQ(log, "[raw] [more] ");
 }
 
+// The new protocol's handler takes the codec out when the first bytes arrive.
+TEST(ClientCodec, H6_TheHandlerThatGetsTheBytesBehindA101MayRemoveTheCodec) {
+    struct Raw final : ChannelInboundHandler {
+        explicit Raw(std::string& log) : log(log) {}
+        void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
+            if (!message.is<Buffer>()) return;
+            log.append("[").append(message.get<Buffer>().view()).append("] ");
+            if (ctx.pipeline().get<ClientCodec>() != nullptr) ctx.pipeline().remove<ClientCodec>();
+        }
+        void channelReadComplete(ChannelHandlerContext&) override { log += "complete "; }
+        std::string& log;
+    };
+    std::string log;
+    EmbeddedChannel channel;
+    channel.pipeline().addLast<ClientCodec>(ClientCodecOptions{.host = "h"}).addLast<Raw>(log);
+    channel.channel().writeAndFlush(Message(ClientRequest(Method::connect, "b:1")));
+    channel.writeInbound(Buffer::copyOf("HTTP/1.1 200 OK\r\n\r\nraw"));
+    EXPECT_EQ(log.substr(0, 15), "[raw] complete ");
+    EXPECT_EQ(channel.pipeline().get<ClientCodec>(), nullptr);
+    log.clear();
+    channel.writeInbound(Buffer::copyOf("more"));
+    EXPECT_EQ(log, "[more] complete ");
+}
+
 TEST(ClientCodec, ATunnelPassesEverythingAsItIs) {
     Client client;
     client.ask(ClientRequest(Method::connect, "b:1"));

@@ -233,6 +233,39 @@ TEST(ServerSwitch, HalfClosureIsRestored) {
 }
 
 // A BodyWriter waits for its pieces and closes the channel when one of them fails.
+// Whether the input goes on or has ended with its first bytes.
+TEST(ServerSwitch, H6_TheHandlerThatGetsTheBytesBehindTheUpgradeMayRemoveTheCodec) {
+    struct Raw final : ChannelInboundHandler {
+        explicit Raw(std::string& log) : log(log) {}
+        void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
+            if (message.is<FullRequest>()) return ctx.writeAndFlush(Message(switchTo("shout")));
+            log.append("[").append(message.get<Buffer>().view()).append("] ");
+            if (ctx.pipeline().get<ServerCodec>() != nullptr) ctx.pipeline().remove<ServerCodec>();
+        }
+        void channelReadComplete(ChannelHandlerContext&) override { log += "complete "; }
+        void userEventTriggered(ChannelHandlerContext&, Message&& event) override {
+            if (event.is<InputShutdownEvent>()) log += "end ";
+        }
+        std::string& log;
+    };
+    for (const bool ends : {false, true}) {
+        std::string log;
+        EmbeddedChannel channel;
+        channel.channel().setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);
+        channel.pipeline().addLast<ServerCodec>().addLast<ObjectAggregator>(100).addLast<Raw>(log);
+        channel.writeInbound(Buffer::copyOf(upgrade));
+        log.clear();
+        channel.writeInbound(Buffer::copyOf("early"));
+        if (ends) channel.pipeline().fireUserEventTriggered(Message(InputShutdownEvent{}));
+        channel.runPendingTasks();
+        EXPECT_EQ(channel.readOutboundText(), switched);
+        EXPECT_EQ(channel.pipeline().get<ServerCodec>(), nullptr);
+        EXPECT_TRUE(log.starts_with(ends ? "[early] end " : "[early] complete ")) << log;
+        EXPECT_EQ(count(log, "[early]"), 1u);
+        EXPECT_EQ(count(log, "end"), ends ? 1u : 0u);
+    }
+}
+
 TEST(ServerSwitch, ABodyBehindAGrantedConnectIsLeftOutAndTheTunnelGoesOn) {
     Keeper keeper;
     Server server(keeper.keep());

@@ -1,5 +1,5 @@
-// The system calls on files: each repeats calls that a signal interrupted and loops over partial transfers. They block
-// their thread, and know neither fibers nor the pool.
+// The system calls on files. All but closeFile() repeat a call that a signal interrupted; those of All and readToEnd()
+// loop over partial transfers. They block their thread, and know neither fibers nor the pool.
 #pragma once
 
 #include <cerrno>

@@ -54,7 +54,8 @@ class UringHandle : private detail::ReadyLink {
     void submitStarted() noexcept {
         if (inFlight_ != 0) submitAndFetch();
     }
-    // As the functions of UringRing; the last returns 0 for an operation that is not in flight.
+    // As the functions of UringRing; reportedError() returns 0 for an operation that is not in flight. Of ring(), use
+    // takeResult(), takeCompletion() and, for an operation in flight, kernelIsDoneWith().
     void submitAndFetch() noexcept;
     int reportedError(const UringOperation& operation) const noexcept;
     UringRing& ring() noexcept;

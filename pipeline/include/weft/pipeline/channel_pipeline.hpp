@@ -55,32 +55,33 @@ class ChannelPipeline {
 
     // Add existing handlers: std::unique_ptr<H>, std::shared_ptr<H> of a sharable H, or a callable void(Channel&) (an
     // initializer, H-9). Several handlers keep their order, also in addFirst. The forms with a name take one handler.
-    // Anything else (`new H`, an H by value) is a compile error that names the right call.
-    template <class Handler, class... More>
+    // Anything else (`new H`, an H by value) is a compile error that names the right call. The int keeps these
+    // overloads out of calls with an explicit type.
+    template <int = 0, class Handler, class... More>
     requires detail::GivenHandler<Handler> ChannelPipeline& addLast(Handler&& handler, More&&... more) {
         insert(tail_, false, detail::holdHandler(channel_, {}, std::forward<Handler>(handler)));
         if constexpr (sizeof...(More) > 0) addLast(std::forward<More>(more)...);
         return *this;
     }
-    template <class Handler, class... More>
+    template <int = 0, class Handler, class... More>
     requires detail::GivenHandler<Handler> ChannelPipeline& addFirst(Handler&& handler, More&&... more) {
         if constexpr (sizeof...(More) > 0) addFirst(std::forward<More>(more)...);
         return insert(head_, true, detail::holdHandler(channel_, {}, std::forward<Handler>(handler)));
     }
-    template <class Handler>
+    template <int = 0, class Handler>
     requires detail::GivenHandler<Handler> ChannelPipeline& addLast(std::string name, Handler&& handler) {
         return insert(tail_, false, detail::holdHandler(channel_, std::move(name), std::forward<Handler>(handler)));
     }
-    template <class Handler>
+    template <int = 0, class Handler>
     requires detail::GivenHandler<Handler> ChannelPipeline& addFirst(std::string name, Handler&& handler) {
         return insert(head_, true, detail::holdHandler(channel_, std::move(name), std::forward<Handler>(handler)));
     }
-    template <class Handler>
+    template <int = 0, class Handler>
     requires detail::GivenHandler<Handler> ChannelPipeline& addBefore(std::string_view base, std::string name,
                                                                       Handler&& handler) {
         return insertBy(base, false, detail::holdHandler(channel_, std::move(name), std::forward<Handler>(handler)));
     }
-    template <class Handler>
+    template <int = 0, class Handler>
     requires detail::GivenHandler<Handler> ChannelPipeline& addAfter(std::string_view base, std::string name,
                                                                      Handler&& handler) {
         return insertBy(base, true, detail::holdHandler(channel_, std::move(name), std::forward<Handler>(handler)));

@@ -17,7 +17,7 @@ using Duration = std::chrono::nanoseconds;
 // Converts `time` to nanoseconds, without fractions, clamped to the range of Duration. A NaN becomes zero.
 template <class Rep, class Period>
 constexpr Duration saturated(std::chrono::duration<Rep, Period> time) noexcept {
-    if constexpr (std::is_integral_v<Rep> && std::is_signed_v<Rep> && std::ratio_greater_equal_v<Period, std::nano>) {
+    if constexpr (std::is_integral_v<Rep> && std::is_signed_v<Rep> && std::ratio_divide<Period, std::nano>::den == 1) {
         using Wide = std::chrono::duration<std::intmax_t, Period>;
         if (time > std::chrono::duration_cast<Wide>(Duration::max())) return Duration::max();
         if (time < std::chrono::duration_cast<Wide>(Duration::min())) return Duration::min();
@@ -44,7 +44,7 @@ class ClockListener {
     ~ClockListener() = default;
 };
 
-// A source of monotonic time. Context: any thread. Never blocks, allocates or throws.
+// A source of monotonic time. Context: any thread.
 class Clock {
   public:
     virtual ~Clock() = default;

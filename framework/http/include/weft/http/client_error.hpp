@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 
 #include <weft/http/status.hpp>
 #include <weft/scheduler/errors.hpp>
@@ -9,7 +10,7 @@
 namespace weft::http {
 
 // Failures of the protocol. System failures have the kernel's codes (ECONNREFUSED, ETIMEDOUT for a deadline, ECANCELED
-// when the fiber is cancelled or the carrier shuts down).
+// when the fiber is cancelled or the carrier shuts down), failed look-ups those of resolverCategory().
 enum class ClientFault {
     badResponse = 1,  // the bytes are not an HTTP/1 response, or the response contradicts itself
     headTooLarge,
@@ -23,13 +24,12 @@ inline ErrorCode make_error_code(ClientFault fault) noexcept {
     return {static_cast<int>(fault), clientCategory()};
 }
 
-// what(): "GET http://127.0.0.1:9000/fruits: cannot connect: Connection refused". code() is a ClientFault or a system
-// error.
+// what(): "GET http://127.0.0.1:9000/fruits: cannot connect: Connection refused". code() is as above.
 class ClientError : public SystemError {
   public:
     ClientError(ErrorCode code, const std::string& text, Status status) : SystemError(code, text), status_(status) {}
 
-    // The status of the response; Status{} (0) when none arrived.
+    // The status of the response; Status{} (0) when no complete head arrived.
     Status status() const noexcept { return status_; }
 
   private:

@@ -49,11 +49,9 @@ class ClientResponse {
     std::string_view text(Slice slice) const noexcept { return slice.in(head_.view()); }
 
     ReceivedHead received_;
-    Buffer head_;  // status line and header lines, as received
-    Buffer body_;  // may share the block of head_
-    // Unless succeeded(): the server and target of the request, for the message of operator Buffer().
-    std::string server_;
-    std::string target_;
+    Buffer head_;          // status line and header lines, as received
+    Buffer body_;          // may share the block of head_
+    std::string request_;  // unless succeeded(): "GET http://host:80/path", for the exception of operator Buffer()
 };
 
 }  // namespace weft::http

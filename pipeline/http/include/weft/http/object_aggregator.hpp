@@ -13,7 +13,8 @@ namespace weft::http {
 
 // Add it after ServerCodec. Answers a body of more than `maxBodyBytes` with 413 and closes the connection: immediately
 // if the request announces the size, without sending 100 Continue. Answers `Expect: 100-continue` with 100 and any
-// other expectation with 417. A request whose body is cut off is never fired.
+// other expectation with 417. A request whose body is cut off is never fired; without memory for a piece of a body the
+// request is dropped, so that the codec answers it with 500.
 class ObjectAggregator final : public ChannelInboundHandler {
   public:
     using InboundIn = Messages<Request, Content, LastContent, BodyCut>;

@@ -16,7 +16,7 @@ namespace weft::http {
 
 namespace detail {
 
-struct ResponseData : weft::detail::InThreadCache {
+struct ResponseData final : weft::detail::InThreadCache {
     ResponseData() noexcept {}  // leaves the storage of the header table uninitialised
 
     ReceivedHead head;

@@ -23,7 +23,7 @@ namespace weft::http {
 
 namespace detail {
 
-struct RequestData : weft::detail::InThreadCache {
+struct RequestData final : weft::detail::InThreadCache {
     static constexpr std::size_t shortHead = 256;  // bytes
 
     RequestData() noexcept {}  // leaves shortText uninitialised

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <optional>
 
 #include <weft/http/received_response.hpp>
@@ -12,8 +13,9 @@
 namespace weft::http {
 
 // Add it after ClientCodec. For a body of more than `maxBodyBytes` it fires exceptionCaught(BadResponseException) and
-// closes the connection: at the head if its Content-Length is larger, otherwise at the first excess byte. With
-// AUTO_READ off, one read() suffices for a whole response: the aggregator reads the rest of it.
+// closes the connection: at the head if its Content-Length is larger, otherwise at the first excess byte. Without
+// memory for a piece of a body it does the same with std::bad_alloc. With AUTO_READ off, one read() suffices for a
+// whole response: the aggregator reads the rest of it. Other messages pass.
 class ResponseAggregator final : public ChannelInboundHandler {
   public:
     using InboundIn = Messages<ReceivedResponse, Content, LastContent>;
@@ -28,7 +30,7 @@ class ResponseAggregator final : public ChannelInboundHandler {
     void begin(ChannelHandlerContext& ctx, ReceivedResponse&& response);
     void append(ChannelHandlerContext& ctx, Buffer&& data);
     void requestMore(ChannelHandlerContext& ctx);
-    void refuse(ChannelHandlerContext& ctx);
+    void refuse(ChannelHandlerContext& ctx, std::exception_ptr why);
 
     const std::size_t maxBodyBytes_;
     std::optional<ReceivedResponse> response_;  // the response whose body is being collected

@@ -23,7 +23,7 @@ struct ThreadCache {
     static void putWithoutRoom(void* block, std::size_t size) noexcept;
 };
 
-// The base of classes whose objects `new` places in such blocks.
+// The base of final classes whose objects `new` places in such blocks, aligned to 16 bytes at most.
 struct InThreadCache {
     static void* operator new(std::size_t size) { return ThreadCache::allocate(size); }
     static void operator delete(void* block, std::size_t size) noexcept { ThreadCache::release(block, size); }

@@ -1,4 +1,5 @@
-// UringCalls: the system calls of io_uring; a test derives from it and overrides those that should differ. It must know
+// UringCalls: the system calls of io_uring; a test derives from it and overrides those that should
+// differ; a decorator of another object must override all. It must know
 // no operation and no policy; it costs one indirect call.
 #pragma once
 

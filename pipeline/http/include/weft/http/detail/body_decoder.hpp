@@ -36,8 +36,9 @@ struct BodyStep {
 
 // Decodes one body, event by event. The events depend on the bytes alone, not on how they were split.
 //
-// Context: one thread at a time. Does not block; allocates only to keep trailers.
-class BodyDecoder : public weft::detail::InThreadCache {
+// Context: one thread at a time. Does not block; allocates only to keep trailers. A connection makes one from the start
+// of a body to its end, because most messages have none.
+class BodyDecoder final : public weft::detail::InThreadCache {
   public:
     // `limits` must be valid; the parser of the head before the body has checked them.
     explicit BodyDecoder(const Limits& limits = {}) noexcept;

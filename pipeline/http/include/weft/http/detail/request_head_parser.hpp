@@ -1,6 +1,6 @@
 // Parses the bytes of one request head into a RequestHead or a refusal (RFC 9110, RFC 9112; strict). A machine without
-// I/O: owned by a server codec, one per connection, reset between requests. Between calls it keeps no pointer to the
-// bytes or to the head.
+// I/O: owned by a server codec, one per connection, reset between requests. It uses the bytes and the head during calls
+// only.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ enum class Verdict : std::uint8_t { needMore, complete, error };
 // three times; before that it may have been compared with the lines of an earlier request.
 //
 // Context: one thread at a time. Does not block; allocates only for more than HeaderTable::inlineCapacity headers, and
-// once for the shared sections.
+// once for the shared sections, and then throws std::bad_alloc.
 class RequestHeadParser {
   public:
     // `limits` must outlive this parser. Throws std::invalid_argument for limits out of range.
@@ -89,9 +89,9 @@ class RequestHeadParser {
     std::uint32_t lineStart_ = 0;     // first byte of the current line
     std::uint32_t scanned_ = 0;       // if beyond lineStart_: no line end in [lineStart_, scanned_)
     std::uint32_t sectionStart_ = 0;  // first byte of the first header line
-    std::uint32_t recalled_ = 0;      // with so many lines of section_ the last section began
-    std::uint8_t restOfAdding_ = 0;   // so many requests are not remembered
-    std::uint8_t similar_ = 0;        // requests with other values than section_ has
+    std::uint32_t recalled_ = 0;      // lines of section_ that the last request had, too: its first ones
+    std::uint8_t restOfAdding_ = 0;   // requests until one is remembered again
+    std::uint8_t similar_ = 0;        // consecutive requests with the names of section_'s lines and other values
     Slice host_{};                    // the Host value, if seen_ has sawHost
     RequestHead* head_ = nullptr;     // during a call
     HeaderSections* sections_ = nullptr;

@@ -75,7 +75,8 @@ class ResponseSlots : public weft::detail::AnswerLedger {
 
     bool empty() const noexcept { return firstOpen_ == next_; }
     std::size_t size() const noexcept { return static_cast<std::size_t>(next_ - firstOpen_); }
-    // Adds a slot after the others; its ticket is backTicket(). Throws std::bad_alloc.
+    // Adds a slot after the others; its ticket is backTicket(). Moves the others: references are valid until the next
+    // add(). Throws std::bad_alloc.
     ResponseSlot& add() {
         if (next_ == full_) [[unlikely]]
             grow();
@@ -83,8 +84,7 @@ class ResponseSlots : public weft::detail::AnswerLedger {
     }
     ResponseSlot& front() noexcept { return slotOf(firstOpen_); }
     Ticket frontTicket() const noexcept { return firstOpen_; }
-    Ticket backTicket() const noexcept { return next_ - 1; }       // 0 before the first add()
-    std::uint64_t added() const noexcept { return backTicket(); }  // number of slots added so far
+    Ticket backTicket() const noexcept { return next_ - 1; }  // the last one given out; 0: none on this channel
     ResponseSlot& back() noexcept { return slotOf(backTicket()); }
     // The slot of this ticket, or null if its response is complete or the ticket does not exist.
     ResponseSlot* find(Ticket ticket) noexcept {
