@@ -41,9 +41,8 @@ class ClientResponseParser {
     bool keepAlive() const noexcept { return decoder_.head().keepAlive; }
     // For reading the body in pieces: true once the head is complete, until parsing fails.
     bool headComplete() const noexcept { return inBody_ && !failed_; }
-    Status status() const noexcept {
-        return inBody_ ? response_.status() : Status{};
-    }  // also after a fault of the body
+    // Of the response, also after a fault of its body; Status{} before its head is complete.
+    Status status() const noexcept { return inBody_ ? response_.status() : Status{}; }
     // The body bytes since the last call. They no longer count towards maxBodyBytes, but a Content-Length above
     // maxBodyBytes is a fault all the same.
     Buffer takeBody() noexcept { return std::exchange(response_.body_, {}); }
