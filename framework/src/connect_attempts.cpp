@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <weft/framework/connect_advice.hpp>
-#include <weft/pipeline/detail/answered_listener.hpp>
+#include <weft/pipeline/detail/fallback_listener.hpp>
 #include <weft/transports/socket_io_handler.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
@@ -77,8 +77,8 @@ ChannelFuture connectOnce(const ConnectPlan& plan, EventLoop& loop, const Socket
         return failed(std::current_exception());
     }
     ChannelPromise connected = channel->newPromise();
-    connected.addListener(AnsweredListener(closeUnlessConnected, [] {}));
-    channel->registerWithLoop().addListener(AnsweredListener(
+    connected.addListener(FallbackListener(closeUnlessConnected, [] {}));
+    channel->registerWithLoop().addListener(FallbackListener(
         [channel, connected, remote, local = plan.local](const ChannelFuture& registered) {
             if (registered.success()) {
                 channel->connect(remote, local.empty() ? nullptr : &local, connected);
@@ -96,7 +96,7 @@ std::shared_ptr<ConnectAttempts> ConnectAttempts::create(EventLoop& loop, Connec
         const auto self = weak.lock();
         if (self && outcome.cancelled()) self->endAttempts();
     };
-    attempts->promise_.addListener(AnsweredListener(end, [] {}));  // an ended loop has cancelled everything
+    attempts->promise_.addListener(FallbackListener(end, [] {}));  // an ended loop has cancelled everything
     return attempts;
 }
 
@@ -167,7 +167,7 @@ void ConnectAttempts::tryNext() {
 void ConnectAttempts::follow(const SocketAddress& remote, const ChannelFuture& attempt) {
     running_.push_back(attempt);
     const auto self = shared_from_this();
-    attempt.addListener(AnsweredListener([self, remote](const ChannelFuture& ended) { self->attempted(remote, ended); },
+    attempt.addListener(FallbackListener([self, remote](const ChannelFuture& ended) { self->attempted(remote, ended); },
                                          [self] { self->abort(); }));
     if (promise_.done() || next_ == addresses_.size()) return;
     pause_ = loop_.schedule([self] { self->tryNext(); }, attemptDelay);

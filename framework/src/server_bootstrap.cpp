@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include <weft/pipeline/channel_errors.hpp>
-#include <weft/pipeline/detail/answered_listener.hpp>
+#include <weft/pipeline/detail/fallback_listener.hpp>
 #include <weft/pipeline/simple_inbound_handler.hpp>
 #include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/detail/two_choices.hpp>
@@ -22,7 +22,7 @@ namespace weft {
 
 namespace {
 
-using detail::AnsweredListener;
+using detail::FallbackListener;
 using detail::PipelineSetup;
 using detail::ServerState;
 
@@ -150,7 +150,7 @@ ChannelPromise attempt(const BindingPointer& binding, std::size_t index, const C
             next.tryFailure(std::current_exception());
         }
     };
-    bound.addListener(AnsweredListener(end, [binding] { binding->dropped(); }));
+    bound.addListener(FallbackListener(end, [binding] { binding->dropped(); }));
     return bound;
 }
 
@@ -176,7 +176,7 @@ void bindListener(const BindingPointer& binding, std::size_t index) {
         }
     };
     const auto dropped = [bound] { bound.tryFailure(operationAborted()); };
-    listener->registerWithLoop().addListener(AnsweredListener(bindIt, dropped));
+    listener->registerWithLoop().addListener(FallbackListener(bindIt, dropped));
 }
 
 }  // namespace

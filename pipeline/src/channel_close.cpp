@@ -3,7 +3,7 @@
 
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_events.hpp>
-#include <weft/pipeline/detail/answered_listener.hpp>
+#include <weft/pipeline/detail/fallback_listener.hpp>
 #include <weft/scheduler/log.hpp>
 
 #include "channel_private.hpp"
@@ -56,7 +56,7 @@ void Channel::beginClose(ChannelPromise promise, std::exception_ptr cause) {
 void Channel::completeWithClose(const ChannelPromise& promise) {
     if (promise.isVoid()) return;
     const auto succeed = [promise] { promise.trySuccess(); };
-    closeFuture().addListener(detail::AnsweredListener([succeed](const ChannelFuture&) { succeed(); }, succeed));
+    closeFuture().addListener(detail::FallbackListener([succeed](const ChannelFuture&) { succeed(); }, succeed));
 }
 
 // The loop has ended. A channel that was never registered can still be open, and one whose handlers prevented the

@@ -6,7 +6,7 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>
-#include <weft/pipeline/detail/answered_listener.hpp>
+#include <weft/pipeline/detail/fallback_listener.hpp>
 
 namespace weft {
 
@@ -33,7 +33,7 @@ Future<void> whenAll(const std::vector<ChannelFuture>& futures) {
     const auto countdown = std::make_shared<Countdown>(futures.size() + 1);
     Future<void> all = countdown->all.future();
     for (const ChannelFuture& future : futures) {
-        future.addListener(detail::AnsweredListener([countdown](const ChannelFuture&) { countdown->one(); },
+        future.addListener(detail::FallbackListener([countdown](const ChannelFuture&) { countdown->one(); },
                                                     [countdown] { countdown->one(); }));
     }
     countdown->one();
@@ -110,7 +110,7 @@ bool ChannelGroup::add(Channel& channel) {
     const auto leave = [weak = std::weak_ptr(members_), id = channel.id()] {
         if (const auto members = weak.lock()) members->remove(id);
     };
-    channel.closeFuture().addListener(detail::AnsweredListener([leave](const ChannelFuture&) { leave(); }, leave));
+    channel.closeFuture().addListener(detail::FallbackListener([leave](const ChannelFuture&) { leave(); }, leave));
     if (refused) channel.close();
     return !channel.closed();
 }

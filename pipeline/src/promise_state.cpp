@@ -5,7 +5,7 @@
 
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_future.hpp>
-#include <weft/pipeline/detail/answered_listener.hpp>
+#include <weft/pipeline/detail/fallback_listener.hpp>
 #include <weft/pipeline/detail/thread_cache.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/log.hpp>
@@ -19,8 +19,8 @@ namespace {
 
 // Notifications on this thread's stack. No fiber suspends inside one, so it cannot continue on another thread.
 constinit thread_local unsigned nestedNotifications = 0;
-// Listeners of this thread that were dropped and have a substitute.
-constinit thread_local unsigned answeredDrops = 0;
+// Listeners of this thread that were dropped and have a fallback.
+constinit thread_local unsigned fallbackDrops = 0;
 
 void callListener(PromiseState::Listener& listener, const ChannelFuture& future) noexcept {
     try {
@@ -50,8 +50,8 @@ struct PromiseState::Early final : PromiseState {
     std::shared_ptr<EventLoop> keptLoop;
 };
 
-void noteAnsweredDrop() noexcept {
-    ++answeredDrops;
+void noteFallback() noexcept {
+    ++fallbackDrops;
 }
 
 PromiseState* PromiseState::create(Channel* channel, EventLoop* loop) {
@@ -175,11 +175,11 @@ void PromiseState::dropListeners() noexcept {
     retain();
     const PromiseStateRef held = PromiseStateRef::adopt(this);  // a listener may hold the last reference
     unsigned dropped = 0;
-    const unsigned answeredBefore = answeredDrops;
+    const unsigned answeredBefore = fallbackDrops;
     do {
         listeners.callAll([&dropped](Listener&) { ++dropped; });
     } while (completion_.keepNotifying(listeners));
-    const unsigned answered = std::exchange(answeredDrops, answeredBefore) - answeredBefore;
+    const unsigned answered = std::exchange(fallbackDrops, answeredBefore) - answeredBefore;
     if (dropped <= answered) return;
     log(LogLevel::error, "a channel future completed after its loop had ended: its listeners are not called");
 }

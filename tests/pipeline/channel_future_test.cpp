@@ -11,7 +11,7 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_promise.hpp>
-#include <weft/pipeline/detail/answered_listener.hpp>
+#include <weft/pipeline/detail/fallback_listener.hpp>
 #include <weft/pipeline/embedded_channel.hpp>
 #include <weft/scheduler/non_suspending_scope.hpp>
 
@@ -261,7 +261,7 @@ TEST(ChannelFuture, F2_AListenerThatAnEndedLoopCannotCallIsDestroyed) {
     const ChannelPromise late = channel->newPromise();
     std::string calls;
     const auto answered = [&](const char* name) {
-        return detail::AnsweredListener([&, name](const ChannelFuture&) { calls += std::string(name) + ":called "; },
+        return detail::FallbackListener([&, name](const ChannelFuture&) { calls += std::string(name) + ":called "; },
                                         [&, name] { calls += std::string(name) + ":dropped "; });
     };
     early.addListener(answered("1"));

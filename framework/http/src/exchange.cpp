@@ -56,9 +56,9 @@ Exchange::Exchange(const std::shared_ptr<ClientPool>& pool, const Origin& origin
       maxBodyBytes_(timeout == Timeout::ofTheWhole ? options.maxBodyBytes : std::numeric_limits<std::size_t>::max()),
       repeatable_(isIdempotent(method_) && !request_.streamed),
       timeout_(options.timeout),
-      timeoutIs_(timeout),
-      latest_(options.deadline),
-      deadline_(std::min(latest_, deadlineAfter(timeout_))),
+      timeoutScope_(timeout),
+      overallDeadline_(options.deadline),
+      waitDeadline_(std::min(overallDeadline_, deadlineAfter(timeout_))),
       host_(options.host),
       remaining_(request_.contentLength) {
     if (method_ == Method::connect) refuse(request_, notSupported);
@@ -91,7 +91,7 @@ bool Exchange::failIfCancelled() {
 void Exchange::begin() {
     if (failIfCancelled()) return;
     ErrorCode error;
-    lease_ = pool_->acquire(origin_, deadline_, error);
+    lease_ = pool_->acquire(origin_, waitDeadline_, error);
     if (error) {
         const ClientOptions& limits = *pool_->options();
         return fail(error, "no connection became free: at most " + std::to_string(limits.maxPerHost) +
@@ -114,7 +114,7 @@ Resolver::Addresses Exchange::resolve() {
     Resolver& resolver = chosen ? *chosen : Resolver::system();
     const Future<Resolver::Addresses> answer = resolver.resolve(origin_.host(), origin_.port());
     try {
-        if (answer.awaitUntil(deadline_)) return answer.get();
+        if (answer.awaitUntil(waitDeadline_)) return answer.get();
         fail(timedOut(), "the name '" + origin_.host() + "' was not resolved in time");
     } catch (const SystemError& error) {
         fail(error.code(), error.what());
@@ -125,7 +125,7 @@ Resolver::Addresses Exchange::resolve() {
 void Exchange::connect(const Resolver::Addresses& addresses) {
     if (failIfCancelled()) return;
     FirstConnection first;
-    if (!cancelled_) first = connectToFirst(addresses, pool_->options()->connectTimeout, deadline_);
+    if (!cancelled_) first = connectToFirst(addresses, pool_->options()->connectTimeout, waitDeadline_);
     const ErrorCode error = cancelled_ ? operationAborted() : first.error;
     if (!error) return lease_.fill(std::move(first.stream));
     std::string what = "cannot connect";
@@ -157,7 +157,7 @@ void Exchange::repeat() {
 
 void Exchange::finish() {
     finished_ = true;
-    const bool requestSent = ended_ && !sendError_ && !lease_.connection()->sending;
+    const bool requestSent = requestEnded_ && !sendError_ && !lease_.connection()->sending;
     if (clean_ && parser_->keepAlive() && keepAlive_ && requestSent) {
         lease_.keep();
     } else {
@@ -167,7 +167,7 @@ void Exchange::finish() {
 
 void Exchange::fail(const ErrorCode& error, std::string what) {
     error_ = error;
-    what_ = std::move(what);
+    failedStep_ = std::move(what);
 }
 
 // ---- the request ----
@@ -175,13 +175,13 @@ void Exchange::fail(const ErrorCode& error, std::string what) {
 // Send errors are reported when the response is read: a server may answer, and close, before it has read everything.
 void Exchange::sendRequest() {
     if (failIfCancelled()) return;
-    lease_.stream().setDeadline(deadline_);
+    lease_.stream().setDeadline(waitDeadline_);
     const bool aside = request_.body.readableBytes() > sentAtOnce;
     const std::string_view body = aside ? std::string_view() : request_.body.view();
     sendPromptly(head_.view(), body);
     head_ = {};  // a wait for the response holds no buffer
-    if (aside && !sendError_) return sendAside();
-    ended_ = !request_.streamed;
+    if (aside && !sendError_) return sendBodyInFiber();
+    requestEnded_ = !request_.streamed;
     if (sendError_ && (sendError_ == timedOut() || sendError_ == operationAborted()))
         fail(sendError_, "sending the request failed");
 }
@@ -195,10 +195,10 @@ void Exchange::sendPromptly(std::string_view head, std::string_view body) {
     lease_.stream().write({head.substr(ofHead), body.substr(sent - ofHead)}, sendError_);
 }
 
-void Exchange::sendAside() {
+void Exchange::sendBodyInFiber() {
     const std::shared_ptr<PooledConnection> connection = lease_.connection();
     connection->sending = true;
-    ended_ = true;
+    requestEnded_ = true;
     try {
         Carrier::current()->spawnDetached(
             [connection, body = request_.body.share()] {
@@ -223,7 +223,7 @@ void Exchange::write(std::initializer_list<std::string_view> parts, ErrorCode& e
 }
 
 void Exchange::send(Buffer piece, ErrorCode& error) {
-    if (!request_.streamed || ended_)
+    if (!request_.streamed || requestEnded_)
         throw std::logic_error("ClientExchange::send(): this request is not streamed, or its body has ended");
     error = sendError_;
     if (error || piece.empty()) return;
@@ -242,7 +242,7 @@ void Exchange::send(Buffer piece, ErrorCode& error) {
 }
 
 void Exchange::end(const HeaderList& trailers, ErrorCode& error) {
-    if (!request_.streamed || ended_)
+    if (!request_.streamed || requestEnded_)
         throw std::logic_error("ClientExchange::end(): this request is not streamed, or has already ended");
     error = sendError_;
     if (error) return;
@@ -260,16 +260,16 @@ void Exchange::end(const HeaderList& trailers, ErrorCode& error) {
         if (refused != EncodeError::none) refuse(request_, http::textOf(refused));
         write({last}, error);
     }
-    ended_ = !error;
+    requestEnded_ = !error;
 }
 
 // ---- the response ----
 
 void Exchange::beginWait() noexcept {
     if (error_ == timedOut() && lease_.isOpen()) error_ = {};
-    if (timeoutIs_ != Timeout::ofEachWait) return;
-    deadline_ = std::min(latest_, deadlineAfter(timeout_));
-    if (lease_.connection()) lease_.connection()->stream.setDeadline(deadline_);
+    if (timeoutScope_ != Timeout::ofEachWait) return;
+    waitDeadline_ = std::min(overallDeadline_, deadlineAfter(timeout_));
+    if (lease_.connection()) lease_.connection()->stream.setDeadline(waitDeadline_);
 }
 
 void Exchange::receive() {
@@ -293,7 +293,7 @@ void Exchange::receive() {
 }
 
 void Exchange::setDeadline(Deadline deadline) noexcept {
-    latest_ = deadline_ = deadline;
+    overallDeadline_ = waitDeadline_ = deadline;
     if (lease_.connection()) lease_.connection()->stream.setDeadline(deadline);
 }
 

@@ -47,7 +47,7 @@ class Exchange {
     const ClientResponse& response() const noexcept { return response_; }
     bool finished() const noexcept { return finished_; }
     const ErrorCode& error() const noexcept { return error_; }
-    ClientError failure() const { return failure(error_, what_); }
+    ClientError failure() const { return failure(error_, failedStep_); }
     ClientError failure(const ErrorCode& error, std::string_view what) const;
 
     // For the whole exchange; waits that have begun keep theirs.
@@ -62,7 +62,7 @@ class Exchange {
     Resolver::Addresses resolve();
     void sendRequest();
     void sendPromptly(std::string_view head, std::string_view body);
-    void sendAside();
+    void sendBodyInFiber();
     void write(std::initializer_list<std::string_view> parts, ErrorCode& error);
     bool mayRepeat() const noexcept;
     void repeat();
@@ -77,19 +77,19 @@ class Exchange {
     const std::size_t maxBodyBytes_;
     const bool repeatable_;  // idempotent, and its body is complete
     const Duration timeout_;
-    const Timeout timeoutIs_;
-    Deadline latest_;         // for the whole exchange
-    Deadline deadline_;       // for the present wait
-    const std::string host_;  // of the options
-    Buffer head_;             // encoded; empty once it has been sent
-    bool keepAlive_ = true;   // as encoded
+    const Timeout timeoutScope_;
+    Deadline overallDeadline_;  // for the whole exchange
+    Deadline waitDeadline_;     // for the present wait
+    const std::string host_;    // of the options
+    Buffer head_;               // encoded; empty once it has been sent
+    bool keepAlive_ = true;     // as encoded
     ClientPool::Lease lease_;
     std::optional<ClientResponseParser> parser_;
     ErrorCode error_;
-    std::string what_;             // the step that failed, or what was wrong with the response
+    std::string failedStep_;       // the step that failed, or what was wrong with the response
     ErrorCode sendError_;          // nothing more is sent; the response may still be available
     std::uint64_t remaining_ = 0;  // bytes still to come in a body of known length
-    bool ended_ = false;           // the request was sent, or its body passed to a separate fiber
+    bool requestEnded_ = false;    // the request was sent, or its body passed to a separate fiber
     bool clean_ = true;            // no bytes after the response
     bool reused_ = false;          // the connection has carried an earlier exchange
     bool repeated_ = false;

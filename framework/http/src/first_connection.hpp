@@ -1,4 +1,5 @@
-// connectToFirst(): connects a fiber to the first of several addresses that accepts (RFC 8305, section 5).
+// connectToFirst(): connects a fiber to the first of several addresses that accepts (Happy Eyeballs,
+// RFC 8305, section 5). ConnectAttempts does the same for channels.
 #pragma once
 
 #include <string>

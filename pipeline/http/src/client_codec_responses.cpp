@@ -54,21 +54,21 @@ bool ClientCodec::step() {
         return false;
     }
     startNext();
-    const ResponseStep step = decoder_.decode(input_.view());
-    switch (step.event) {
-        case ResponseEvent::needMore: input_.consumed(step.consumed); return false;
+    const ResponseStep decoded = decoder_.decode(input_.view());
+    switch (decoded.event) {
+        case ResponseEvent::needMore: input_.consumed(decoded.consumed); return false;
         case ResponseEvent::error: fail(decoder_.refusal()); return false;
         case ResponseEvent::data: {
             Buffer data =
-                input_.slice(static_cast<std::size_t>(step.data.data() - input_.readData()), step.data.size());
-            input_.consumed(step.consumed);
+                input_.slice(static_cast<std::size_t>(decoded.data.data() - input_.readData()), decoded.data.size());
+            input_.consumed(decoded.consumed);
             fired_ = true;
             ctx_->fireChannelRead(Message(Content{std::move(data), first_}));
             break;
         }
-        case ResponseEvent::end: input_.consumed(step.consumed); break;
+        case ResponseEvent::end: input_.consumed(decoded.consumed); break;
         case ResponseEvent::interim:
-        case ResponseEvent::head: deliver(step.event, step.consumed); break;
+        case ResponseEvent::head: deliver(decoded.event, decoded.consumed); break;
     }
     if (ctx_ != nullptr && expects_ == Input::responses && decoder_.finished()) endResponse();
     return true;

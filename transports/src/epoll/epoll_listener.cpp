@@ -56,7 +56,7 @@ EpollListener::AcceptStep EpollListener::acceptOne(bool& delivered) {
     const int result = acceptNow();
     if (detail::wouldBlock(result)) {
         acceptable_ = false;
-        return AcceptStep::pause;
+        return AcceptStep::stop;
     }
     if (result < 0) {
         if (detail::connectionWasLost(-result)) return AcceptStep::next;
@@ -71,7 +71,7 @@ EpollListener::AcceptStep EpollListener::acceptOne(bool& delivered) {
     }
     delivered = true;
     if (!isOpen()) return AcceptStep::closed;
-    return wantsRead_ && channel().keepReading() ? AcceptStep::next : AcceptStep::pause;
+    return wantsRead_ && channel().keepReading() ? AcceptStep::next : AcceptStep::stop;
 }
 
 // ---- leaving ----

@@ -24,7 +24,7 @@ class EpollListener final : public ListenerSink<EpollHandle> {
     void onPauseEnded() override { wantRead(wantsRead_); }  // `acceptable_` remembers the edge
 
   private:
-    enum class AcceptStep : unsigned char { next, pause, failed, closed };
+    enum class AcceptStep : unsigned char { next, stop, failed, closed };
 
     void acceptConnections();
     AcceptStep acceptOne(bool& delivered);

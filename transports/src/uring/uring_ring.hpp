@@ -26,7 +26,7 @@ class UringRing {
 
     // Throws SystemError when the kernel refuses the ring. `entries` is the size of the submission queue, 1 to 32768.
     void open(unsigned entries);
-    // Precondition: no operation is in flight.
+    // Precondition: no operation is in flight, or it and its buffers are never freed.
     void close() noexcept;
     bool isOpen() const noexcept { return open_; }
     io_uring& native() noexcept { return ring_; }

@@ -92,7 +92,8 @@ bool waitFor(UringRing& ring, Condition condition) {
     return condition();
 }
 
-// The checks, one per function. Each throws Missing with the reason if it fails. Context: a temporary thread.
+// The checks, one per function, and what the report says besides. Each throws Missing with the reason if it fails.
+// Context: a temporary thread.
 class Probe {
   public:
     struct Missing {
@@ -106,29 +107,29 @@ class Probe {
 
     // Throws Missing, std::bad_alloc.
     void run() {
-        findInstrument();
-        findKernelRelease();
-        findSetting();
-        findMemoryLimit();
-        findRing();
-        findOperations();
+        checkValgrind();
+        checkKernelRelease();
+        checkSetting();
+        noteMemoryLimit();
+        checkRing();
+        checkOperations();
         tryReceive();
     }
 
   private:
     // Valgrind preloads its own library into the programs that it runs. Under it, a carrier that waits in
     // io_uring_enter stops all threads.
-    void findInstrument() {
+    void checkValgrind() {
         const char* const preloaded = std::getenv("LD_PRELOAD");
         if (preloaded == nullptr || std::string_view(preloaded).find("vgpreload") == std::string_view::npos) return;
         throw Missing{ENOSYS, "valgrind runs no other thread while one waits in io_uring_enter"};
     }
 
     // In 6.6 to 6.8, a multishot accept on a ring with DEFER_TASKRUN may return an invalid descriptor (liburing #1062).
-    void findKernelRelease() {
+    void checkKernelRelease() {
         const std::string release =
             surroundings_.kernelRelease.empty() ? releaseOfKernel() : surroundings_.kernelRelease;
-        found("kernel", "Linux " + release);
+        note("kernel", "Linux " + release);
         unsigned major = 0, minor = 0;
         if (std::sscanf(release.c_str(), "%u.%u", &major, &minor) != 2) return;  // the trial will show
         if (major < 6) throw Missing{ENOSYS, "Linux " + release + " is too old: 6.0 or later is needed"};
@@ -138,21 +139,21 @@ class Probe {
         }
     }
 
-    void findSetting() {
+    void checkSetting() {
         std::ifstream file(surroundings_.disabledSetting);
         if (!(file >> setting_)) setting_ = "absent";  // as before Linux 6.6
-        found("kernel.io_uring_disabled", setting_);
+        note("kernel.io_uring_disabled", setting_);
         if (setting_ == "2") throw Missing{EPERM, "the setting kernel.io_uring_disabled is 2"};
     }
 
-    void findMemoryLimit() {
+    void noteMemoryLimit() {
         rlimit limit{};
         ::getrlimit(RLIMIT_MEMLOCK, &limit);
         memoryLimit_ = limit.rlim_cur == RLIM_INFINITY ? "unlimited" : std::to_string(limit.rlim_cur / 1024) + " KiB";
-        found("RLIMIT_MEMLOCK", memoryLimit_);
+        note("RLIMIT_MEMLOCK", memoryLimit_);
     }
 
-    void findRing() {
+    void checkRing() {
         try {
             ring_.open(trialEntries);
         } catch (const SystemError& refused) {
@@ -162,9 +163,9 @@ class Probe {
         const int entered = ring_.calls().submitAndGetEvents(ring_.native());
         if (entered < 0) throw Missing{-entered, "the kernel refuses io_uring_enter: " + fromErrno(-entered).message()};
         const unsigned flags = ring_.native().flags;
-        found("ring", flags & IORING_SETUP_DEFER_TASKRUN  ? "SINGLE_ISSUER, DEFER_TASKRUN"
-                      : flags & IORING_SETUP_COOP_TASKRUN ? "COOP_TASKRUN"
-                                                          : "without DEFER_TASKRUN and COOP_TASKRUN, so slower");
+        note("ring", flags & IORING_SETUP_DEFER_TASKRUN  ? "SINGLE_ISSUER, DEFER_TASKRUN"
+                     : flags & IORING_SETUP_COOP_TASKRUN ? "COOP_TASKRUN"
+                                                         : "without DEFER_TASKRUN and COOP_TASKRUN, so slower");
     }
 
     std::string reasonOfRefusal(int error) const {
@@ -180,7 +181,7 @@ class Probe {
         }
     }
 
-    void findOperations() {
+    void checkOperations() {
         constexpr unsigned most = 64;
         alignas(io_uring_probe) std::array<char, sizeof(io_uring_probe) + most * sizeof(io_uring_probe_op)> memory{};
         auto& answer = *reinterpret_cast<io_uring_probe*>(memory.data());
@@ -190,7 +191,7 @@ class Probe {
             if (io_uring_opcode_supported(&answer, operation.code)) continue;
             throw Missing{ENOSYS, std::string("the kernel lacks the operation ") + operation.name};
         }
-        found("operations", "all that Weft needs");
+        note("operations", "all that Weft needs");
     }
 
     void tryReceive() {
@@ -221,9 +222,9 @@ class Probe {
         if (trial->result() < 0)
             throw Missing{-trial->result(), "a trial receive failed: " + fromErrno(-trial->result()).message()};
         if (!trial->received() || !trial->goesOn()) throw Missing{ENOSYS, "a trial receive returned unexpected data"};
-        found("trial", "received into a ring of buffers");
+        note("trial", "received into a ring of buffers");
     }
-    void found(std::string what, std::string how) { findings_.emplace_back(std::move(what), std::move(how)); }
+    void note(std::string name, std::string value) { findings_.emplace_back(std::move(name), std::move(value)); }
 
     UringCounters counters_;
     UringRing ring_;
