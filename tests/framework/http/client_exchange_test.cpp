@@ -334,7 +334,7 @@ TEST_F(ClientExchangeTest, TheTimeoutIsOfEachWaitAndNotOfTheWholeBody) {
         JoinHandle<void> opener = carrier().spawn([&] { opening.setValue(); });  // runs once this fiber waits
         const auto piece = exchange.read(error);
         opener.join();
-        if (piece) EXPECT_FALSE(error) << "of the earlier read()";
+        EXPECT_FALSE(piece && error) << "of the earlier read()";
         return piece && piece->view() == "other half";
     };
     inFiber([&] {
