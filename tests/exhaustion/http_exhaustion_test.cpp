@@ -245,7 +245,7 @@ bool download(std::uint64_t number) {
 }
 
 TEST_F(HttpExhaustion, AResponseWithAMissingPieceIsAnExceptionAndTheEnd) {
-    sweepRounds(5, download);
+    sweepRounds(4, download);
 }
 
 }  // namespace

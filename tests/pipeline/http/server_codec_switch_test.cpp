@@ -253,10 +253,10 @@ TEST(ServerSwitch, H6_TheHandlerThatGetsTheBytesBehindTheUpgradeMayRemoveTheCode
         EmbeddedChannel channel;
         channel.channel().setOption(ChannelOption::ALLOW_HALF_CLOSURE, true);
         channel.pipeline().addLast<ServerCodec>().addLast<ObjectAggregator>(100).addLast<Raw>(log);
-        channel.writeInbound(Buffer::copyOf(upgrade));
-        log.clear();
-        channel.writeInbound(Buffer::copyOf("early"));
+        channel.pipeline().fireChannelRead(Message(Buffer::copyOf(upgrade + "early")));
+        channel.pipeline().fireChannelReadComplete();
         if (ends) channel.pipeline().fireUserEventTriggered(Message(InputShutdownEvent{}));
+        log.clear();
         channel.runPendingTasks();
         EXPECT_EQ(channel.readOutboundText(), switched);
         EXPECT_EQ(channel.pipeline().get<ServerCodec>(), nullptr);
