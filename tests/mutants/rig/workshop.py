@@ -163,11 +163,15 @@ def unity(mutant, whole, folder, place):
     return source
 
 
-# Writes a copy of the header with the defect, under the name by which sources include it.
+# Writes a copy of the header with the defect, under the name by which sources include it; of a private one also copies of
+# its neighbours, because a quoted include in one of those looks beside it first.
 def shadow(mutant, place):
     name = re.sub(r'^\w+/(?:(?:asio|http)/)?(?:include|src)/', '', mutant.file)
     header = place / 'include' / name
     header.parent.mkdir(parents=True, exist_ok=True)
+    if '/src/' in mutant.file:
+        for neighbour in (ROOT / mutant.file).parent.glob('*.hpp'):
+            shutil.copy(neighbour, header.parent)
     header.write_text(mutant.planted())
     return place / 'include'
 
