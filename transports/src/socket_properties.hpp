@@ -6,7 +6,8 @@
 namespace weft {
 
 // Handle: EpollHandle or one of io_uring; it has isOpen(), calls(), fd() and submitStarted(). Interface: ChannelSink or
-// FiberStream. Context: the handle's carrier.
+// FiberStream. Context: the handle's carrier. setOption() submits what was started before: those sends are older than
+// the option (corking, for example), so the kernel gets them first.
 template <class Handle, class Interface>
 class SocketProperties : public Handle, public Interface {
   public:

@@ -105,9 +105,7 @@ ErrorCode Replacement::openDirectory() noexcept {
 
 // There may be none. rename() reports other errors.
 void Replacement::readFormer() noexcept {
-    struct ::stat former {};
-    if (::fstatat(directory_, name_.c_str(), &former, 0) != 0) return;
-    former_ = former;
+    if (::fstatat(directory_, name_.c_str(), &former_.emplace(), 0) != 0) return former_.reset();
     hasAccessList_ = ::getxattr(path_.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
 }
 

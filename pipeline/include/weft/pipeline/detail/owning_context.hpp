@@ -74,11 +74,13 @@ inline constexpr bool isHandlerPointer<std::unique_ptr<H>> = std::is_base_of_v<C
 template <class H>
 inline constexpr bool isHandlerPointer<std::shared_ptr<H>> = std::is_base_of_v<ChannelHandler, H>;
 
-template <class T>
-concept HandlerArgument = isHandlerPointer<std::decay_t<T>> || std::is_invocable_v < std::decay_t<T>
-&, Channel& > ;
+template <class F>
+inline constexpr bool isInitializer = std::is_invocable_v<F&, Channel&>;
 
-// What is given as a handler, because it is no name: holdHandler() refuses what is no HandlerArgument.
+template <class T>
+concept HandlerArgument = isHandlerPointer<std::decay_t<T>> || isInitializer<std::decay_t<T>>;
+
+// A handler, or a wrong argument in its place, which holdHandler() refuses by a compile error; not a name.
 template <class T>
 concept GivenHandler = HandlerArgument<T> || !std::is_convertible_v<T, std::string>;
 
