@@ -97,13 +97,13 @@ void Channel::tearDownAtFlushPoint() noexcept {
 }
 
 void Channel::failPendingWrites() {
-    if (output_.pendingBytes() > 0) output_.failAll(closedException());
+    if (pendingBytes() > 0) failOutputWrites(closedException());
 }
 
 void Channel::tearDown() {
     PipelineEntry entry(*this);
     failPendingWrites();
-    onReadComplete();  // every channelRead is followed by a channelReadComplete
+    completeRead();  // every channelRead is followed by a channelReadComplete
     if (activeFired_) pipeline_.fireChannelInactive();
     if (registered()) {
         state_.clear(State::isRegistered);
@@ -144,7 +144,7 @@ void Channel::endOutput(ChannelPromise promise, bool broken) {
         if (!done.success() && !broken) state_.clear(State::outputEnded);
         detail::forward(done, promise);
         if (closed() || !state_.is(State::outputEnded)) return;
-        if (output_.pendingBytes() > 0) output_.failAll(std::make_exception_ptr(OutputShutdownException()));
+        failOutputWrites(std::make_exception_ptr(OutputShutdownException()));
         updateWritability();  // nothing is pending any more
         if (closed()) return;
         pipeline_.fireUserEventTriggered(Message(OutputShutdownEvent{}));

@@ -137,7 +137,7 @@ void Channel::registerNow(const ChannelPromise& promise) {
         becomeActive();
     } else {
         writes_.setFull(false);  // a sink without a poller takes bytes, but may not send them
-        if (!output_.empty()) loop_.requestFlushPoint(*this);
+        if (!outputEmpty()) loop_.requestFlushPoint(*this);
         if (config_.autoRead && !closed()) read();  // a second registration reads again (S-2)
     }
 }
@@ -153,6 +153,7 @@ void Channel::failRegistration(const ChannelPromise& promise, std::exception_ptr
     closeCause_ = cause;
     state_.set(State::isClosed);
     sink_.reset();  // the sink's destructor releases the descriptor
+    state_.clear(State::isFiltered);
     closeState_.trySuccess();
     promise.tryFailure(std::move(cause));
 }

@@ -249,6 +249,32 @@ ChannelOutput::Mark ChannelOutput::popMark() noexcept {
     return mark;
 }
 
+// ---- filters ----
+
+void ChannelOutput::passTo(ChannelOutput& encoded, std::size_t bytes) noexcept {
+    if (isPlain()) {
+        if (bytes > 0) consumePlain(bytes);
+        return;
+    }
+    releaseBytes(bytes);
+    while (flushedMarks_ > 0 && marks_.front().end <= writtenPosition()) encoded.mark(popMark().promise);
+}
+
+void ChannelOutput::moveTo(ChannelOutput& other) noexcept {
+    tail_.moveTo(other.tail_);
+    std::swap(pieces_, other.pieces_);
+    std::swap(marks_, other.marks_);
+    std::swap(cancellable_, other.cancellable_);
+    std::swap(flushedMarks_, other.flushedMarks_);
+    other.written_.store(writtenPosition(), std::memory_order_relaxed);
+    other.added_.store(position(), std::memory_order_relaxed);
+    other.flushed_ = flushed_;
+    other.countEntries();
+    flushed_ = position();
+    written_.store(flushed_, std::memory_order_relaxed);
+    countEntries();
+}
+
 // ---- failing ----
 
 void ChannelOutput::failFlushed(const std::exception_ptr& cause) {

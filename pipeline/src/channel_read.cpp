@@ -3,6 +3,7 @@
 
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_events.hpp>
+#include <weft/pipeline/channel_filter.hpp>
 
 #include "context_calls.hpp"
 #include "pipeline_entry.hpp"
@@ -54,13 +55,26 @@ inline void Channel::deliver(Buffer&& bytes) noexcept {
 }
 
 void Channel::onRead(Buffer&& bytes) noexcept {
+    if (!state_.is(0, State::isClosed | State::isFiltered)) [[unlikely]]
+        return readElsewhere(std::move(bytes), false);
+    read(std::move(bytes));
+}
+
+void Channel::read(Buffer&& bytes) noexcept {
     if (closed()) return;
     PipelineEntry entry(*this);
     deliver(std::move(bytes));
 }
 
+// By the filter, if the channel is not closed.
+[[gnu::cold, gnu::noinline]] void Channel::readElsewhere(Buffer&& bytes, bool isLast) noexcept {
+    if (!closed()) lowestFilter().onRead(std::move(bytes));
+    if (isLast && !closed()) lowestFilter().onReadComplete();
+}
+
 void Channel::onLastRead(Buffer&& bytes) noexcept {
-    if (closed()) return;
+    if (!state_.is(0, State::isClosed | State::isFiltered)) [[unlikely]]
+        return readElsewhere(std::move(bytes), true);
     if (!PipelineEntry::Outermost::possible(*this)) [[unlikely]]
         return enterLastRead(std::move(bytes));
     PipelineEntry::Outermost entry(*this);
@@ -82,12 +96,21 @@ void Channel::onMessage(Message&& message) noexcept {
 }
 
 void Channel::onReadComplete() noexcept {
+    filtered() ? lowestFilter().onReadComplete() : completeRead();
+}
+
+void Channel::completeRead() noexcept {
     if (!reads_.running() && (closed() || reads_.inputEnded())) return;
     PipelineEntry entry(*this);
     completeCycle();
 }
 
 void Channel::onEof() noexcept {
+    if (closed()) return;
+    filtered() ? lowestFilter().onEof() : eof();
+}
+
+void Channel::eof() noexcept {
     if (closed()) return;
     PipelineEntry entry(*this);
     if (reads_.inputEnded()) {
@@ -108,6 +131,11 @@ void Channel::onEof() noexcept {
 }
 
 void Channel::onError(ErrorCode error) noexcept {
+    if (closed()) return;
+    filtered() ? lowestFilter().onError(error) : fail(error);
+}
+
+void Channel::fail(ErrorCode error) noexcept {
     if (closed()) return;
     PipelineEntry entry(*this);
     if (reads_.running()) completeCycle();

@@ -2,6 +2,7 @@
 #include <weft/pipeline/channel.hpp>
 
 #include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/channel_filter.hpp>
 #include <weft/scheduler/assert.hpp>
 #include <weft/scheduler/log.hpp>
 
@@ -87,10 +88,11 @@ void Channel::headFlush() {
 // Usually no promise and no event depends on the bytes: the sink alone is called.
 void Channel::onFlushPoint() noexcept {
     const bool isPlain =
-        output_.isPlain() && isWritable() && active() && writes_.mayFlush() && output_.flushedBytes() > 0;
+        output_.isPlain() && isWritable() && active() && writes_.mayFlushDirectly() && output_.flushedBytes() > 0;
     if (!isPlain) {
         if (tearDownDue_) return tearDownAtFlushPoint();
         flushNow();
+        if (filtered()) filter().leaveBlock();
     } else {
         sink_->flush(output_);
         if (output_.flushedBytes() > 0) writes_.wait(output_.flushedPosition());
@@ -101,7 +103,7 @@ void Channel::onFlushPoint() noexcept {
 // Not re-entrant; with a full socket a flush only marks (W-5). Bytes that listeners flushed meanwhile wait for the next
 // flush point. For bytes that it was given and did not take, the sink calls onWritable().
 [[gnu::noinline]] void Channel::flushNow() noexcept {
-    if (!writes_.mayFlush() || closed() || output_.empty()) return;
+    if (!writes_.mayFlush() || closed() || outputEmpty()) return;
     PipelineEntry entry(*this);
     if (!active()) {
         output_.failFlushed(std::make_exception_ptr(NotYetConnectedException()));  // not the unflushed ones (W-6)
@@ -112,6 +114,7 @@ void Channel::onFlushPoint() noexcept {
     writes_.beginFlush(given);
     sink_->flush(output_);
     writes_.endFlush();
+    if (filtered()) afterFilterFlush();
     if (closed()) return;  // the tear-down task fails the rest
     updateWritability();
     if (closed() || output_.empty()) return;
@@ -121,6 +124,7 @@ void Channel::onFlushPoint() noexcept {
 
 // A sink that completes later may report bytes that it sent while it closes: those writes have succeeded.
 bool Channel::consume(std::size_t bytes) noexcept {
+    if (filtered()) return consumeEncoded(bytes);
     if (output_.isPlain() && isWritable()) {
         output_.consumePlain(bytes);
     } else {
@@ -130,6 +134,7 @@ bool Channel::consume(std::size_t bytes) noexcept {
         output_.consume(bytes);
         writes_.endConsume(outer);
         if (!closed()) updateWritability();
+        if (filtered()) return true;  // a listener has added it: the sink is to send from another output
     }
     if (closed() || output_.empty()) {  // by a listener: the tear-down task fails the rest
         writes_.reportedAll(output_.writtenPosition());
@@ -140,12 +145,21 @@ bool Channel::consume(std::size_t bytes) noexcept {
 }
 
 void Channel::onWritable() noexcept {
+    writable();  // flushes through the filters
+}
+
+void Channel::writable() noexcept {
     if (closed()) return;
     writes_.setFull(false);
     flushNow();
 }
 
 void Channel::onWriteError(ErrorCode error) noexcept {
+    if (closed()) return;
+    filtered() ? lowestFilter().onWriteError(error) : failOutput(error);
+}
+
+void Channel::failOutput(ErrorCode error) noexcept {
     if (closed()) return;
     PipelineEntry entry(*this);
     const std::exception_ptr cause = std::make_exception_ptr(SystemError(error));

@@ -67,6 +67,17 @@ void OutputTail::keepShare() noexcept {
     keepShare();
 }
 
+void OutputTail::moveTo(OutputTail& other) noexcept {
+    if (empty()) return clear();
+    pin();
+    other.own_ = std::move(own_);
+    other.begin_ = begin_;
+    other.end_ = end_;
+    other.limit_ = limit_;
+    other.pinned_ = true;
+    forget();
+}
+
 void OutputTail::cut(std::size_t offset, std::size_t bytes) noexcept {
     char* const from = begin_ + offset;
     std::memmove(from, from + bytes, size() - offset - bytes);

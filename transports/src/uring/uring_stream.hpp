@@ -26,6 +26,7 @@ class UringStream : public StreamSink<UringDepartingHandle> {
 
     void wantRead(bool on) override;
     void flush(ChannelOutput& output) override;
+    void outputMoved(ChannelOutput& output) override { bytes_ = &output; }
     void shutdownOutput(ChannelPromise promise) override;
     void deregister(ChannelPromise promise) override { leaveByDeregistering(std::move(promise)); }
     void close(ChannelPromise promise) override { leaveByClosing(std::move(promise)); }

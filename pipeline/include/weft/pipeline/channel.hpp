@@ -37,6 +37,7 @@
 
 namespace weft {
 
+class ChannelFilter;
 namespace detail {
 class ChannelPin;
 class PostedWrite;
@@ -69,6 +70,11 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
     // failure closes the channel and fails the promise; without a promise, it is logged.
     void registerWithLoop(ChannelPromise promise);
     ChannelFuture registerWithLoop();
+    // Puts a filter between this channel and its transport, for good. What has been written before is sent as it is.
+    // `received`: bytes that the transport has delivered and the filter is to get; those that come later follow them.
+    // Does nothing once the channel is closed. Throws std::logic_error for a listener and for a transport of whole
+    // messages, and std::bad_alloc; then nothing has changed. Context: as for options; not a task.
+    void addFilter(std::unique_ptr<ChannelFilter> filter, Buffer&& received = {});
     // For accepted streams, which are active before they are registered.
     void setActive(bool active) noexcept { active ? state_.set(State::isActive) : state_.clear(State::isActive); }
 
@@ -139,7 +145,7 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
     std::size_t bytesBeforeWritable() const noexcept;
     std::size_t pendingBytes() const noexcept;
     // Bytes that the kernel has accepted so far; shows whether a slow peer still makes progress. Context: the loop.
-    std::uint64_t writtenBytes() const noexcept { return output_.writtenPosition(); }
+    std::uint64_t writtenBytes() const noexcept;
     // Sets one of the application's 31 bits; the channel is writable only while all are true (W-3). `index`: 1 to 31;
     // throws std::out_of_range otherwise.
     void setUserDefinedWritability(unsigned index, bool writable);
@@ -202,7 +208,7 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
     // The kernel has accepted the next `bytes` bytes of the output. True: no flushed bytes are left, or the channel has
     // closed, so the sink sends nothing more.
     bool onWritten(std::size_t bytes) noexcept {
-        const bool isPlain = output_.isPlain() && isWritable() && !writes_.full();
+        const bool isPlain = output_.isPlain() && isWritable() && writes_.reportsDirectly();
         return isPlain ? output_.consumePlain(bytes) : consume(bytes);
     }
     // The socket was full and takes bytes again: the channel flushes.
@@ -230,6 +236,7 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
     friend class detail::EncoderCalls;
     friend class detail::DeregisteredChannels;
     friend class detail::PostedWrite;
+    friend class ChannelFilter;          // makes the up-calls of the transport
     friend class ChannelHandlerContext;  // completes the closes that the loop refuses
     friend void detail::retainChannel(Channel&) noexcept;
     friend void detail::releaseChannel(Channel&) noexcept;
@@ -286,10 +293,27 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
     void onFlushPoint() noexcept override;
     void flushNow() noexcept;
     bool consume(std::size_t bytes) noexcept;
+    void writable() noexcept;
+    void failOutput(ErrorCode error) noexcept;
+
+    // With a filter (channel_filtering.cpp).
+    bool filtered() const noexcept { return state_.is(State::isFiltered); }
+    ChannelFilter& filter() const noexcept;  // the highest one
+    ChannelFilter& lowestFilter() const noexcept;
+    bool outputEmpty() const noexcept;
+    bool consumeEncoded(std::size_t bytes) noexcept;
+    void countEncoded() noexcept;
+    void afterFilterFlush() noexcept;
+    void failOutputWrites(const std::exception_ptr& cause);
     void updateWritability() noexcept;
     void changeWritability(std::uint32_t set, std::uint32_t clear) noexcept;
     void addSubmitted(std::size_t bytes) noexcept;
 
+    void read(Buffer&& bytes) noexcept;
+    void completeRead() noexcept;
+    void eof() noexcept;
+    void fail(ErrorCode error) noexcept;
+    void readElsewhere(Buffer&& bytes, bool isLast) noexcept;
     void deliver(Buffer&& bytes) noexcept;
     void enterLastRead(Buffer&& bytes) noexcept;
     void completeCycle() noexcept;

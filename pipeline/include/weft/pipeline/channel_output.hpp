@@ -117,6 +117,13 @@ class ChannelOutput {
     // The kernel has accepted `bytes` flushed bytes: releases them and completes the promises of the marks that they
     // reach, in order. Their listeners may append, flush, and fail everything.
     void consume(std::size_t bytes);
+    // For a filter: makes room for the flushed marks of `plain`. Throws std::bad_alloc.
+    void reserveMarksOf(const ChannelOutput& plain) { marks_.reserve(plain.flushedMarks_); }
+    // The first `bytes` flushed bytes have been encoded at the end of `encoded`: releases them. Their marks move there,
+    // which has room for them.
+    void passTo(ChannelOutput& encoded, std::size_t bytes) noexcept;
+    // Moves everything that it has to `other`, which is new: bytes, which stay at their addresses, marks and positions.
+    void moveTo(ChannelOutput& other) noexcept;
     // True when there is nothing but a tail, so that no promise depends on it.
     bool isPlain() const noexcept { return overhead_.load(std::memory_order_relaxed) == 0; }
     // True when isPlain() and the tail lies in the shared block: a flush point has been requested, and nothing waits

@@ -37,6 +37,8 @@ struct ChannelSink {
     // this call or later. When the socket is full, the sink calls Channel::onWritable() once it takes bytes again, not
     // in this call.
     virtual void flush(ChannelOutput& output) = 0;
+    // What flush() was given is in `output` now, with the same positions: a filter was added.
+    virtual void outputMoved(ChannelOutput& output) { static_cast<void>(output); }
     // Once the promise has succeeded, the sink sends and reports nothing more. If it fails, the sink goes on.
     virtual void shutdownOutput(ChannelPromise promise) = 0;
     // Detaches from the poller without closing.

@@ -39,6 +39,8 @@ class FlushPointListener {
   public:
     virtual ~FlushPointListener() = default;
     virtual void onFlushPoint() noexcept = 0;
+    // A listener for which all requests are ignored. Lives for the whole process.
+    static FlushPointListener& ignored() noexcept;
 
   private:
     friend class EventLoop;

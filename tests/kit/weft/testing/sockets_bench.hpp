@@ -37,6 +37,7 @@ namespace weft::test {
 struct SocketsUnderTest {
     std::string name;                                        // letters and digits, for the tests' names
     std::function<std::unique_ptr<SocketIoHandler>()> make;  // makes a handler for one loop
+    std::function<void(Channel&)> onConnection = {};         // called before the handlers of a connection are added
 };
 
 inline void PrintTo(const SocketsUnderTest& sockets, std::ostream* out) {
@@ -78,7 +79,7 @@ class DescriptorLimit {
 
 class SocketsHost {
   public:
-    explicit SocketsHost(const SocketsUnderTest& under) : group_(options()) {
+    explicit SocketsHost(const SocketsUnderTest& under) : group_(options()), onConnection_(under.onConnection) {
         auto handler = under.make();
         sockets_ = handler.get();
         loop_ = std::make_unique<EventLoop>(group_.carrier(0), std::move(handler));
@@ -98,6 +99,9 @@ class SocketsHost {
     EventLoop& loop() { return *loop_; }
     SocketIoHandler& sockets() { return *sockets_; }
     Carrier& carrier() { return group_.carrier(0); }
+    void onConnection(Channel& channel) const {
+        if (onConnection_) onConnection_(channel);
+    }
     template <class F>
     void inLoop(F fn) {
         Promise<void> done;
@@ -117,6 +121,7 @@ class SocketsHost {
         return one;
     }
     CarrierGroup group_;
+    const std::function<void(Channel&)> onConnection_;
     SocketIoHandler* sockets_ = nullptr;
     std::unique_ptr<EventLoop> loop_;
     std::optional<Future<void>> ended_;
@@ -147,7 +152,11 @@ class HandlerServer {
   public:
     HandlerServer(SocketsHost& host, ChannelSetup setup) : channel_(Channel::create(host.loop())) {
         channel_->attach(host.sockets().listener(openTcpSocket(AF_INET), *channel_));
-        channel_->pipeline().addLast<ConnectionAcceptor>(std::move(setup), failures_);
+        ChannelSetup setUpAll = [&host, setup = std::move(setup)](Channel& channel) {
+            host.onConnection(channel);
+            setup(channel);
+        };
+        channel_->pipeline().addLast<ConnectionAcceptor>(std::move(setUpAll), failures_);
         channel_->registerWithLoop().sync();
         channel_->bind(SocketAddress::loopbackV4(0)).sync();
         host.inLoop([this] { address_ = channel_->localAddress(); });

@@ -18,6 +18,7 @@ class ChannelState {
         outputEnded = 8,
         isClosed = 16,
         isDeregistered = 32,  // listed in DeregisteredChannels
+        isFiltered = 64,      // its sink is a ChannelFilter
     };
 
     // True when all of `wanted` and none of `unwanted` are set. [N1]

@@ -122,6 +122,8 @@ class OutputTail {
     }
     // Removes all bytes, 1 or more, and returns them. Throws std::bad_alloc, and then nothing has changed.
     Buffer take();
+    // Moves all bytes to `other`, which is empty; they stay at their addresses, as after pin().
+    void moveTo(OutputTail& other) noexcept;
     // Moves the bytes out of the shared block; if there is no memory, shares it for as long as it has them.
     void leaveBlock() noexcept {
         if (inBlock()) [[unlikely]]

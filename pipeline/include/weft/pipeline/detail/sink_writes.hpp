@@ -10,6 +10,12 @@ namespace weft::detail {
 class SinkWrites {
   public:
     bool mayFlush() const noexcept { return (state_ & (isFlushing | isFull)) == 0; }
+    // True if, besides, no filter may hold promises of bytes that are no longer in the output.
+    bool mayFlushDirectly() const noexcept { return (state_ & (isFlushing | isFull | isFiltered)) == 0; }
+    // True if what a sink reports are bytes of the output, and nothing waits for its reports.
+    bool reportsDirectly() const noexcept { return (state_ & (isFull | isFiltered)) == 0; }
+    // From now on a filter stands between the output and the sink.
+    void addFilter() noexcept { set(isFiltered, true); }
     bool flushing() const noexcept { return state_ & isFlushing; }
     bool full() const noexcept { return state_ & isFull; }
 
@@ -45,7 +51,7 @@ class SinkWrites {
     bool mayFailPending() const noexcept { return (state_ & (isFlushing | isConsuming)) == 0; }
 
   private:
-    enum : std::uint8_t { isFlushing = 1, isFull = 2, isConsuming = 4 };
+    enum : std::uint8_t { isFlushing = 1, isFull = 2, isConsuming = 4, isFiltered = 8 };
 
     void set(std::uint8_t bit, bool on) noexcept {
         state_ = static_cast<std::uint8_t>(on ? state_ | bit : state_ & ~bit);

@@ -1,0 +1,106 @@
+// A channel whose sink is a filter: the output has two or more parts, of which the transport sends the lowest.
+#include <weft/pipeline/channel.hpp>
+
+#include <stdexcept>
+
+#include <weft/pipeline/channel_filter.hpp>
+
+#include "pipeline_entry.hpp"
+
+namespace weft {
+
+using detail::PipelineEntry;
+
+ChannelFilter& Channel::filter() const noexcept {
+    return static_cast<ChannelFilter&>(*sink_);
+}
+
+ChannelFilter& Channel::lowestFilter() const noexcept {
+    return filter().lowest();
+}
+
+std::uint64_t Channel::writtenBytes() const noexcept {
+    return filtered() ? lowestFilter().encoded_.writtenPosition() : output_.writtenPosition();
+}
+
+// ---- adding ----
+
+void Channel::addFilter(std::unique_ptr<ChannelFilter> filter, Buffer&& received) {
+    if (!mayConfigureHere()) throw std::logic_error("Channel::addFilter() called outside the channel's loop");
+    if (closed()) return;
+    if (!sink_ || sink_->listens() || !output_.bytesOnly())
+        throw std::logic_error("Channel::addFilter(): the transport is a listener or moves whole messages");
+    output_.flush();
+    ChannelFilter& added = *filter;
+    added.channel_ = this;
+    if (registered()) added.share();
+    added.below_ = std::move(sink_);
+    sink_ = std::move(filter);
+    if (filtered()) {
+        added.filterBelow_ = static_cast<ChannelFilter*>(added.below_.get());
+        added.filterBelow_->above_ = &added;
+        added.counted_ = std::exchange(added.filterBelow_->counted_, 0);
+    }
+    output_.moveTo(added.encoded_);
+    added.below_->outputMoved(added.encoded_);
+    state_.set(State::isFiltered);
+    writes_.addFilter();
+    countEncoded();
+    if (!added.encoded_.empty()) writable();
+    if (received.empty() || closed()) return;
+    const bool inCycle = reads_.running();
+    added.onRead(std::move(received));
+    if (!inCycle && !closed()) added.onReadComplete();
+}
+
+// ---- output ----
+
+bool Channel::outputEmpty() const noexcept {
+    return output_.empty() && !(filtered() && filter().pendingBytes() > 0);
+}
+
+// What filters hold counts as what other threads have submitted does: besides the output.
+void Channel::countEncoded() noexcept {
+    const std::size_t before = std::exchange(filter().counted_, filter().pendingBytes());
+    const std::size_t now = filter().counted_;
+    if (now > before) writability_.addSubmitted(now - before);
+    if (now < before) writability_.subtractSubmitted(before - now);
+}
+
+// Reports what encode() threw, because the sink's flush is over.
+void Channel::afterFilterFlush() noexcept {
+    countEncoded();
+    for (ChannelFilter* each = &filter(); each != nullptr && !closed(); each = each->filterBelow_) {
+        if (const ErrorCode error = each->takeOutputError()) failOutput(error);
+    }
+}
+
+// As consume().
+bool Channel::consumeEncoded(std::size_t bytes) noexcept {
+    if (closed() && detail::isDone(closeState_.status())) return true;
+    PipelineEntry entry(*this);
+    ChannelOutput& encoded = lowestFilter().encoded_;
+    const bool outer = writes_.beginConsume();
+    encoded.consume(bytes);
+    writes_.endConsume(outer);
+    countEncoded();
+    if (!closed()) updateWritability();
+    if (closed()) return true;
+    if (!encoded.empty()) return false;
+    if (!writes_.flushing() && !outputEmpty()) {
+        writes_.setFull(false);
+        loop_.requestFlushPoint(*this);
+    }
+    return true;
+}
+
+// The oldest bytes first.
+void Channel::failOutputWrites(const std::exception_ptr& cause) {
+    if (filtered()) {
+        filter().failAll(cause);
+        countEncoded();
+    }
+    if (output_.pendingBytes() > 0) output_.failAll(cause);
+}
+
+}  // namespace weft
