@@ -1,6 +1,7 @@
 # Build switches, and the compile flags that every target of the project shares.
 option(WEFT_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(WEFT_EXAMPLES "Build the example programs" ${PROJECT_IS_TOP_LEVEL})
+option(WEFT_TLS "Build weft::tls, which needs OpenSSL 3" ON)
 option(WEFT_INSTALL "Install the libraries, their headers and what finds them" ${PROJECT_IS_TOP_LEVEL})
 option(WEFT_PERF "Build the benchmarks" OFF)
 option(WEFT_WERROR "Treat warnings as errors" OFF)

@@ -36,9 +36,9 @@ void ChannelFilter::endInput() noexcept {
     above_ != nullptr ? above_->onEof() : channel_->eof();
 }
 
-void ChannelFilter::failInput(ErrorCode error) noexcept {
+void ChannelFilter::failInput(ErrorCode error, const std::exception_ptr& cause) noexcept {
     delivered_ = false;
-    above_ != nullptr ? above_->onError(error) : channel_->fail(error);
+    above_ != nullptr ? above_->onError(error) : channel_->fail(cause);
 }
 
 void ChannelFilter::failOutput(ErrorCode error) noexcept {

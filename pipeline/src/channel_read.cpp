@@ -132,14 +132,13 @@ void Channel::eof() noexcept {
 
 void Channel::onError(ErrorCode error) noexcept {
     if (closed()) return;
-    filtered() ? lowestFilter().onError(error) : fail(error);
+    filtered() ? lowestFilter().onError(error) : fail(std::make_exception_ptr(SystemError(error)));
 }
 
-void Channel::fail(ErrorCode error) noexcept {
+void Channel::fail(const std::exception_ptr& cause) noexcept {
     if (closed()) return;
     PipelineEntry entry(*this);
     if (reads_.running()) completeCycle();
-    const std::exception_ptr cause = std::make_exception_ptr(SystemError(error));
     pipeline_.fireExceptionCaught(cause);
     if (!listening_ && !closed()) beginClose({}, cause);
 }

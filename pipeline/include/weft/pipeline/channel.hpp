@@ -312,7 +312,7 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
     void read(Buffer&& bytes) noexcept;
     void completeRead() noexcept;
     void eof() noexcept;
-    void fail(ErrorCode error) noexcept;
+    void fail(const std::exception_ptr& cause) noexcept;
     void readElsewhere(Buffer&& bytes, bool isLast) noexcept;
     void deliver(Buffer&& bytes) noexcept;
     void enterLastRead(Buffer&& bytes) noexcept;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -62,7 +63,8 @@ class ChannelFilter : public ChannelSink {
     ChannelFilter() = default;
 
     // Appends to `encoded` what the first bytes of `plain`, which is not empty, become. Returns how many of them; 0: it
-    // takes none before resumeOutput() is called. What it throws fails the output with ENOMEM.
+    // takes none before resumeOutput() is called, or it has called failEncoding(). What it throws fails the output with
+    // ENOMEM.
     virtual std::size_t encode(std::string_view plain, ChannelOutput& encoded) = 0;
     // The output ends, by a close or a shutdown of the output, after all that has been encoded: appends what belongs
     // behind it. Must not throw.
@@ -77,10 +79,14 @@ class ChannelFilter : public ChannelSink {
     void sendEncoded();
     // encode() takes bytes again.
     void resumeOutput() noexcept;
+    // From encode(): the output fails once the channel's flush is over.
+    void failEncoding(ErrorCode error) noexcept { outputError_ = error; }
     // Up-calls to the channel or to the filter above. A handler may close the channel in any of them.
     void deliver(Buffer&& plain) noexcept;
     void endInput() noexcept;
-    void failInput(ErrorCode error) noexcept;
+    void failInput(ErrorCode error) noexcept { failInput(error, std::make_exception_ptr(SystemError(error))); }
+    // `cause`: what the channel's handlers get, and what its writes fail with.
+    void failInput(ErrorCode error, const std::exception_ptr& cause) noexcept;
     void failOutput(ErrorCode error) noexcept;
 
   private:

@@ -1,0 +1,94 @@
+// SslContext: the certificates, authorities and rules that the TLS connections of a server or of clients share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <weft/scheduler/errors.hpp>
+
+namespace weft {
+
+class SslEngine;
+
+// PEM data: the name of a file, which is read once, or the text itself.
+class PemSource {
+  public:
+    PemSource() = default;  // none
+    PemSource(std::string file) : value_(std::move(file)), kind_(Kind::file) {}
+    PemSource(const char* file) : PemSource(file != nullptr ? std::string(file) : std::string()) {}
+    static PemSource text(std::string pem) {
+        PemSource source(std::move(pem));
+        source.kind_ = Kind::text;
+        return source;
+    }
+
+    bool given() const noexcept { return kind_ != Kind::none; }
+    bool isFile() const noexcept { return kind_ == Kind::file; }
+    const std::string& value() const noexcept { return value_; }
+
+  private:
+    enum class Kind : std::uint8_t { none, file, text };
+
+    std::string value_;
+    Kind kind_ = Kind::none;
+};
+
+// Whether a server asks its clients for a certificate.
+enum class ClientAuth : std::uint8_t {
+    none,
+    optional,  // a client without a certificate is accepted, one with a bad certificate is not
+    required,
+};
+
+// Mozilla's recommendations of version 5.7 (https://wiki.mozilla.org/Security/Server_Side_TLS).
+enum class SslProfile : std::uint8_t {
+    intermediate,  // TLS 1.2 and 1.3. Without its three finite-field (DHE) ciphers, which no current client needs
+    modern,        // TLS 1.3 only
+};
+
+struct SslServerOptions {
+    PemSource certificate;    // the server's, then the intermediate ones, each of which has signed the one before it
+    PemSource key;            // its private key: RSA of 2,048 bits or more, ECDSA, Ed25519
+    std::string keyPassword;  // of an encrypted key
+    ClientAuth clientAuth = ClientAuth::none;
+    PemSource trust;  // the authorities that sign the certificates of clients; default: the system's
+    std::vector<std::string> applicationProtocols;  // ALPN, the preferred one first; empty: ALPN is not used
+    SslProfile profile = SslProfile::intermediate;
+    std::string ciphers;  // of TLS 1.2, OpenSSL's names with ':' between; default: the profile's. Not with modern
+};
+
+struct SslClientOptions {
+    PemSource trust;        // the authorities that sign the certificates of servers; default: the system's
+    PemSource certificate;  // the client's own, for servers that ask for one
+    PemSource key;
+    std::string keyPassword;
+    std::vector<std::string> applicationProtocols;
+    SslProfile profile = SslProfile::intermediate;
+    std::string ciphers;
+    // Accepts any certificate of any server: whoever is on the way can read and change everything.
+    bool insecureWithoutVerification = false;
+};
+
+// Immutable; a copy is another owner of the same context, which lives until the last owner and the last connection have
+// gone. Context: any thread. server() and client() read files, so they block; ConfigurationError names the file, the
+// fault and what to do. Copying never throws.
+class SslContext {
+  public:
+    static SslContext server(const SslServerOptions& options);
+    static SslContext client(const SslClientOptions& options = {});
+
+    bool isServer() const noexcept;
+
+  private:
+    friend class SslEngine;
+    struct State;
+
+    explicit SslContext(std::shared_ptr<const State> state) noexcept : state_(std::move(state)) {}
+
+    std::shared_ptr<const State> state_;
+};
+
+}  // namespace weft

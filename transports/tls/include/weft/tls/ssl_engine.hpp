@@ -1,0 +1,130 @@
+// SslEngine: a TLS connection without input and output. It takes received bytes and gives plaintext, takes plaintext
+// and gives records. SslHandler and TlsStream are made of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <weft/pipeline/buffer.hpp>
+#include <weft/pipeline/channel_output.hpp>
+#include <weft/tls/detail/record_bio.hpp>
+#include <weft/tls/ssl_context.hpp>
+#include <weft/tls/ssl_error.hpp>
+
+struct ssl_st;
+
+namespace weft {
+
+// Every call returns at once, whatever the peer sends: it does the work of one record that has data, or of one step of
+// the handshake. Records are appended to `wire`, those that receive() must send, too (the handshake's, answers to key
+// updates, alerts), so send `wire` after each call. libssl's memory is allocated when a record has begun; the engine
+// itself allocates nothing for a record. If there is no memory, it fails with ENOMEM. Context: one thread at a time.
+class SslEngine {
+  public:
+    enum class Step : std::uint8_t {
+        needInput,      // all complete records have been read
+        plaintext,      // some was appended; call receive() again
+        handshakeDone,  // once; call receive() again
+        peerClosed,     // a close_notify: nothing follows
+        failed,         // error() and errorText() say why; nothing can be received or sent any more
+    };
+
+    static constexpr std::size_t mostPlaintext = 16 * 1024;  // bytes of a record
+    // Records without data that a peer may send in a row, and besides one for each three with data. libssl's own limit
+    // counts empty records only, and a key update costs 9 us.
+    static constexpr unsigned mostEmptyRecords = 32;
+
+    // A server's side of a connection.
+    explicit SslEngine(const SslContext& server);
+    // A client's side. `serverName`: a host name or an IP address, to which the server's certificate must belong; only
+    // names are sent to the server (SNI). It may be empty if the context verifies nothing. begin() must be the first
+    // call. Throws std::invalid_argument for a name that no certificate can have.
+    SslEngine(const SslContext& client, std::string_view serverName);
+    ~SslEngine();
+    SslEngine(const SslEngine&) = delete;
+    SslEngine& operator=(const SslEngine&) = delete;
+
+    // A client: appends its first message.
+    void begin(ChannelOutput& wire);
+
+    // Received bytes, which receive() reads in place. Throws std::bad_alloc, and then `bytes` is as before.
+    void feed(Buffer&& bytes) { bio_.feed(std::move(bytes)); }
+    // No more bytes will follow: without a close_notify before, receive() fails with SslError::truncated once it has
+    // read all.
+    void endInput() noexcept { bio_.endInput(); }
+    // Bytes that have been fed and not read yet. At most one incomplete record's are in libssl, besides.
+    std::size_t unreadBytes() const noexcept { return bio_.inputBytes(); }
+    // Appends plaintext to `plain`, at most its writableBytes(), which must not be 0 once the handshake is done.
+    Step receive(Buffer& plain, ChannelOutput& wire);
+
+    // Appends a record with the first bytes of `plain`, which is not empty. Returns how many; 0: the handshake is not
+    // done, writes wait for the peer (isWaitingForPeer()), the engine failed, or the output was closed.
+    std::size_t send(std::string_view plain, ChannelOutput& wire);
+    // Appends a close_notify, after which send() takes nothing; receive() goes on. Does nothing before the handshake is
+    // done, after a failure, while isWaitingForPeer(), or if it was called before.
+    void closeOutput(ChannelOutput& wire);
+
+    bool handshakeDone() const noexcept { return established_; }
+    // The peer has sent only a part of a message of the handshake protocol, such as of a key update: until the rest is
+    // received, TLS 1.3 forbids to send.
+    bool isWaitingForPeer() const noexcept;
+    // Whether receive() has something to do.
+    bool hasInput() const noexcept;
+    bool failed() const noexcept { return failure_ != nullptr; }
+    ErrorCode error() const noexcept;
+    // libssl's reasons; may be empty. Valid as long as the engine.
+    std::string_view errorText() const noexcept;
+
+    // ---- what was negotiated; empty before the handshake is done ----
+    // "TLSv1.3"
+    std::string_view protocol() const noexcept;
+    // "TLS_AES_128_GCM_SHA256"
+    std::string_view cipher() const noexcept;
+    // By ALPN; empty: none.
+    std::string_view applicationProtocol() const noexcept;
+    // The name for which the client asked (SNI); empty: none.
+    std::string_view serverName() const noexcept;
+    bool isResumed() const noexcept;
+
+    // Gives libssl's buffers back, 33 KiB, if no record is incomplete; the next record allocates them again. For idle
+    // connections.
+    void releaseBuffers() noexcept;
+
+  private:
+    struct Failure {
+        ErrorCode error;
+        std::string text;
+
+        static const Failure& noMemory() noexcept;
+    };
+
+    bool open();
+    bool beginServer();
+    void setServerName();
+    Step handshake();
+    Step readRecords(Buffer& plain);
+    bool readOne(Buffer& plain);
+    bool isFlood() noexcept;
+    void countRecord(bool hasData) noexcept;
+    void fail() noexcept;
+    void fail(ErrorCode error) noexcept;
+    ErrorCode causeOf(int reason) const noexcept;
+    void setFailure(ErrorCode error, int reason) noexcept;
+
+    std::shared_ptr<const SslContext::State> context_;
+    detail::RecordBio bio_;
+    ssl_st* ssl_ = nullptr;
+    std::string serverName_;  // of a client, until begin()
+    const Failure* failure_ = nullptr;
+    std::uint16_t records_ = 0;       // of the last thousand or two
+    std::uint16_t emptyRecords_ = 0;  // of these
+    std::uint8_t emptyInRow_ = 0;
+    bool established_ = false;
+    bool peerClosed_ = false;
+    bool closed_ = false;  // our close_notify was sent
+};
+
+}  // namespace weft

@@ -1,0 +1,78 @@
+// SslHandler: encrypts the bytes of a channel by TLS.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include <weft/pipeline/channel_handler.hpp>
+#include <weft/pipeline/channel_promise.hpp>
+#include <weft/pipeline/ssl_events.hpp>
+#include <weft/scheduler/scheduled_task.hpp>
+#include <weft/tls/ssl_context.hpp>
+
+namespace weft {
+
+class SslEngine;
+namespace detail {
+class SslFilter;
+}  // namespace detail
+
+struct SslHandlerOptions {
+    // From the connection's begin, or from when the handler is added if that is later: a peer that stops in the
+    // handshake holds 77 KiB. 0: no limit.
+    Duration handshakeTimeout = std::chrono::seconds(10);
+};
+
+// When it is added, it puts a filter between the channel and its transport; no event of data passes the handler
+// itself, so its place in the pipeline decides only which handlers get its events. Removing it leaves the channel
+// encrypted. The handshake begins when the channel is active.
+// * Writes before the handshake's end wait, in order, and count as pending bytes.
+// * After the handshake: SslHandshakeCompletionEvent, then the first decrypted bytes. If it fails: that event, then
+//   exceptionCaught() with a SystemError whose code is an SslError (ETIMEDOUT: the handshake's timeout), then a close.
+// * A close and a shutdown of the output send a close_notify after all that was flushed, if the transport takes it
+//   without a wait; the close does not wait for the peer's.
+// * The peer's close_notify: SslCloseCompletionEvent, then the end of the input. An end of the input without it:
+//   exceptionCaught() with SslError::truncated, and a close. A connection that ends before its first byte is closed
+//   without an exception.
+// Context: the channel's loop, unless noted. Throws in handlerAdded() as Channel::addFilter().
+class SslHandler final : public ChannelInboundHandler {
+  public:
+    // A server's side. Throws std::invalid_argument for a client's context, or a negative timeout.
+    explicit SslHandler(const SslContext& server, SslHandlerOptions options = {});
+    // A client's side; `serverName` as for SslEngine. Throws std::invalid_argument for a server's context, too.
+    SslHandler(const SslContext& client, std::string serverName, SslHandlerOptions options = {});
+
+    // Completes when the handshake has; fails with what exceptionCaught() gets, or with ClosedChannelException. Once
+    // the handler has been added.
+    ChannelFuture handshakeFuture() const noexcept { return handshake_.future(); }
+    // Completes with the peer's close_notify; fails with ClosedChannelException when the channel closed without it.
+    ChannelFuture closeFuture() const noexcept { return close_.future(); }
+    // What was negotiated. Once the handler has been added, as long as the channel.
+    const SslEngine& engine() const noexcept;
+
+    void handlerAdded(ChannelHandlerContext& ctx) override;
+    void handlerRemoved(ChannelHandlerContext& ctx) override;
+    void channelActive(ChannelHandlerContext& ctx) override;
+    void channelInactive(ChannelHandlerContext& ctx) override;
+
+  private:
+    friend class detail::SslFilter;
+
+    void start(ChannelHandlerContext& ctx);
+    // The filter's reports. Handlers may close the channel in them.
+    void onHandshake(const ErrorCode& error, const std::exception_ptr& cause) noexcept;
+    void onPeerClosed() noexcept;
+
+    const SslContext context_;
+    const std::string serverName_;
+    const SslHandlerOptions options_;
+    ChannelHandlerContext* ctx_ = nullptr;  // null: not in a pipeline
+    detail::SslFilter* filter_ = nullptr;   // null: the channel had closed before
+    ChannelPromise handshake_;
+    ChannelPromise close_;
+    ScheduledTask timer_;
+    bool started_ = false;
+};
+
+}  // namespace weft

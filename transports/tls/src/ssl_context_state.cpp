@@ -1,0 +1,212 @@
+#include "ssl_context_state.hpp"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <string_view>
+
+#include <openssl/err.h>
+
+#include "certificates.hpp"
+#include "error_queue.hpp"
+
+namespace weft {
+
+namespace {
+
+using detail::clearErrors;
+using detail::takeErrors;
+
+// Mozilla's intermediate list without DHE: libssl would ignore those names unless it were given parameters.
+constexpr const char* intermediateCiphers =
+    "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
+    "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
+constexpr const char* groups = "X25519:prime256v1:secp384r1";
+
+detail::SslContextPointer newContext(bool server) {
+    clearErrors();
+    detail::SslContextPointer context(::SSL_CTX_new(server ? ::TLS_server_method() : ::TLS_client_method()));
+    if (!context) throw std::bad_alloc();
+    return context;
+}
+
+// libssl ignores unknown names beside a good one, so each is tried alone.
+bool isCipher(const std::string& name) {
+    const detail::SslContextPointer context = newContext(true);
+    ::SSL_CTX_set_security_level(context.get(), 0);  // which ones are acceptable is decided later
+    const bool known = ::SSL_CTX_set_cipher_list(context.get(), name.c_str()) == 1;
+    clearErrors();
+    if (!known) return false;
+    STACK_OF(SSL_CIPHER)* const ciphers = ::SSL_CTX_get_ciphers(context.get());
+    for (int i = 0; i < sk_SSL_CIPHER_num(ciphers); ++i) {
+        if (name == ::SSL_CIPHER_get_name(sk_SSL_CIPHER_value(ciphers, i))) return true;
+    }
+    return false;
+}
+
+// The server's first protocol that the client offers, too. RFC 7301, section 3.2: if there is none, an alert.
+int selectProtocol(::SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
+                   unsigned int offeredBytes, void* given) noexcept {
+    const std::string& protocols = *static_cast<const std::string*>(given);
+    unsigned char* found = nullptr;
+    const int result = ::SSL_select_next_proto(&found, size, reinterpret_cast<const unsigned char*>(protocols.data()),
+                                               static_cast<unsigned int>(protocols.size()), offered, offeredBytes);
+    *chosen = found;
+    return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+}  // namespace
+
+SslContext::State::State(bool server, std::string optionsName)
+    : context(newContext(server)), isServer(server), name_(std::move(optionsName)) {
+    ::SSL_CTX* const made = context.get();
+    ::SSL_CTX_set_options(made, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    ::SSL_CTX_set_mode(made,
+                       SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_NO_AUTO_CHAIN);
+    ::SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);  // tickets carry the sessions
+    if (::SSL_CTX_set1_groups_list(made, groups) != 1) throw std::bad_alloc();
+}
+
+std::shared_ptr<const SslContext::State> SslContext::State::makeServer(const SslServerOptions& options) {
+    auto state = std::make_shared<State>(true, "SslServerOptions");
+    state->setProfile(options.profile, options.ciphers);
+    state->setCertificate(options.certificate, options.key, options.keyPassword);
+    state->setProtocols(options.applicationProtocols);
+    if (options.clientAuth != ClientAuth::none) {
+        state->setTrust(options.trust);
+        const bool required = options.clientAuth == ClientAuth::required;
+        ::SSL_CTX_set_verify(state->context.get(), SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
+                             nullptr);
+        state->verifiesPeer = true;
+    } else if (options.trust.given()) {
+        state->refuse("trust", "is for certificates of clients: set clientAuth, too");
+    }
+    state->setSessionId(options.clientAuth);
+    return state;
+}
+
+std::shared_ptr<const SslContext::State> SslContext::State::makeClient(const SslClientOptions& options) {
+    auto state = std::make_shared<State>(false, "SslClientOptions");
+    state->setProfile(options.profile, options.ciphers);
+    if (options.certificate.given() || options.key.given())
+        state->setCertificate(options.certificate, options.key, options.keyPassword);
+    state->setProtocols(options.applicationProtocols);
+    if (options.insecureWithoutVerification) {
+        if (options.trust.given())
+            state->refuse("trust", "has no effect with insecureWithoutVerification: leave out one of them");
+        return state;
+    }
+    state->setTrust(options.trust);
+    ::SSL_CTX_set_verify(state->context.get(), SSL_VERIFY_PEER, nullptr);
+    state->verifiesPeer = true;
+    return state;
+}
+
+std::string SslContext::State::option(std::string_view member) const {
+    return name_ + "::" + std::string(member);
+}
+
+void SslContext::State::refuse(std::string_view member, const std::string& fault) const {
+    throw ConfigurationError(option(member) + ": " + fault);
+}
+
+// ---- versions and ciphers ----
+
+void SslContext::State::setProfile(SslProfile profile, const std::string& ciphers) {
+    const bool modern = profile == SslProfile::modern;
+    if (::SSL_CTX_set_min_proto_version(context.get(), modern ? TLS1_3_VERSION : TLS1_2_VERSION) != 1)
+        throw std::bad_alloc();
+    if (modern && !ciphers.empty()) refuse("ciphers", "are those of TLS 1.2, which SslProfile::modern does not accept");
+    if (!modern) setCiphers(ciphers.empty() ? intermediateCiphers : ciphers);
+}
+
+void SslContext::State::setCiphers(const std::string& names) {
+    for (std::size_t at = 0; at <= names.size();) {
+        const std::size_t end = std::min(names.find(':', at), names.size());
+        const std::string name = names.substr(at, end - at);
+        if (!isCipher(name)) {
+            refuse("ciphers",
+                   "'" + name + "' in '" + names +
+                       "' is no cipher of TLS 1.2; accepted: names of `openssl ciphers -tls1_2`, with ':' between");
+        }
+        at = end + 1;
+    }
+    clearErrors();
+    if (::SSL_CTX_set_cipher_list(context.get(), names.c_str()) != 1)
+        refuse("ciphers", "none of '" + names + "' is strong enough: " + takeErrors());
+}
+
+// ---- certificates ----
+
+void SslContext::State::setCertificate(const PemSource& certificate, const PemSource& key,
+                                       const std::string& password) {
+    const detail::PemText pem = detail::readPem(certificate, option("certificate"));
+    const detail::PemText keyPem = detail::readPem(key, option("key"));
+    const std::vector<detail::CertificatePointer> chain = detail::certificatesIn(pem);
+    const detail::KeyPointer own = detail::keyIn(keyPem, password);
+    detail::checkChain(chain, pem, *own, keyPem);
+    clearErrors();
+    const bool accepted = ::SSL_CTX_use_certificate(context.get(), chain[0].get()) == 1;
+    if (!accepted) throw ConfigurationError(pem.name + ": libssl does not accept it: " + takeErrors());
+    for (std::size_t i = 1; i < chain.size(); ++i) {
+        if (::SSL_CTX_add1_chain_cert(context.get(), chain[i].get()) != 1)
+            throw ConfigurationError(pem.name + ": libssl does not accept certificate " + std::to_string(i + 1) + ": " +
+                                     takeErrors());
+    }
+    if (::SSL_CTX_use_PrivateKey(context.get(), own.get()) != 1 || ::SSL_CTX_check_private_key(context.get()) != 1)
+        throw ConfigurationError(keyPem.name + ": libssl does not accept it: " + takeErrors());
+}
+
+void SslContext::State::setTrust(const PemSource& trust) {
+    if (!trust.given()) {
+        clearErrors();
+        if (::SSL_CTX_set_default_verify_paths(context.get()) != 1)
+            refuse("trust", "the system's authorities cannot be loaded: " + takeErrors());
+        return;
+    }
+    const detail::PemText pem = detail::readPem(trust, option("trust"));
+    policy_ += pem.text;
+    for (const detail::CertificatePointer& authority : detail::certificatesIn(pem)) {
+        clearErrors();
+        if (::X509_STORE_add_cert(::SSL_CTX_get_cert_store(context.get()), authority.get()) != 1)
+            throw ConfigurationError(pem.name + ": libssl does not accept it: " + takeErrors());
+        if (isServer && ::SSL_CTX_add_client_CA(context.get(), authority.get()) != 1) throw std::bad_alloc();
+    }
+}
+
+// ---- protocols and sessions ----
+
+void SslContext::State::setProtocols(const std::vector<std::string>& names) {
+    for (const std::string& each : names) {
+        if (each.empty() || each.size() > 255)
+            refuse("applicationProtocols",
+                   "'" + each + "' has " + std::to_string(each.size()) + " bytes; accepted: 1 to 255");
+        protocols += static_cast<char>(each.size());
+        protocols += each;
+    }
+    if (protocols.empty()) return;
+    if (protocols.size() > 65'535) refuse("applicationProtocols", "are longer than 65,535 bytes together");
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(protocols.data());
+    if (isServer) {
+        ::SSL_CTX_set_alpn_select_cb(context.get(), &selectProtocol, &protocols);
+    } else if (::SSL_CTX_set_alpn_protos(context.get(), bytes, static_cast<unsigned int>(protocols.size())) != 0) {
+        throw std::bad_alloc();
+    }
+}
+
+// A session is resumed only where the policy for clients and its authorities are those under which it was made.
+void SslContext::State::setSessionId(ClientAuth clientAuth) {
+    policy_ += std::to_string(static_cast<int>(clientAuth));
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned int size = 0;
+    if (::X509_digest(::SSL_CTX_get0_certificate(context.get()), ::EVP_sha256(), digest.data(), &size) != 1)
+        throw std::bad_alloc();
+    policy_.append(reinterpret_cast<const char*>(digest.data()), size);
+    if (::EVP_Digest(policy_.data(), policy_.size(), digest.data(), &size, ::EVP_sha256(), nullptr) != 1 ||
+        ::SSL_CTX_set_session_id_context(context.get(), digest.data(), size) != 1) {
+        throw std::bad_alloc();
+    }
+    policy_.clear();
+}
+
+}  // namespace weft

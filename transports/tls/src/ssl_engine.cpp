@@ -1,0 +1,320 @@
+#include <weft/tls/ssl_engine.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+#include <arpa/inet.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <weft/scheduler/assert.hpp>
+
+#include "error_queue.hpp"
+#include "ssl_context_state.hpp"
+
+namespace weft {
+
+using detail::clearErrors;
+
+namespace {
+
+constexpr unsigned char handshakeRecord = 22;  // RFC 8446, section 5.1
+constexpr unsigned mostHandshakeRecords = 16;  // in one step: a client's certificates may be that long
+
+bool isAddress(const std::string& name) noexcept {
+    in6_addr address;
+    return ::inet_pton(AF_INET, name.c_str(), &address) == 1 || ::inet_pton(AF_INET6, name.c_str(), &address) == 1;
+}
+
+// RFC 6066, section 3: without the root's dot.
+std::string withoutDot(std::string_view name) {
+    if (name.ends_with('.')) name.remove_suffix(1);
+    return std::string(name);
+}
+
+}  // namespace
+
+SslEngine::SslEngine(const SslContext& server) : context_(server.state_) {
+    WEFT_ASSERT(context_->isServer, "SslEngine: a client's context needs the server's name");
+}
+
+SslEngine::SslEngine(const SslContext& client, std::string_view serverName)
+    : context_(client.state_), serverName_(withoutDot(serverName)) {
+    WEFT_ASSERT(!context_->isServer, "SslEngine: a server's context takes no name");
+    const bool isName =
+        !serverName_.empty() && serverName_.size() <= 253 && serverName_.find('\0') == std::string::npos;
+    if (context_->verifiesPeer && !isName) {
+        throw std::invalid_argument("SslEngine: the server's name has " + std::to_string(serverName_.size()) +
+                                    " bytes; accepted: a host name of 1 to 253 bytes, or an IP address");
+    }
+}
+
+// Without the marks libssl would take the end for a break and forget the session.
+SslEngine::~SslEngine() {
+    if (failure_ != &Failure::noMemory()) delete failure_;
+    if (ssl_ == nullptr) return;
+    if (!failed()) ::SSL_set_shutdown(ssl_, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+    ::SSL_free(ssl_);
+    clearErrors();
+}
+
+// ---- handshake ----
+
+bool SslEngine::open() {
+    clearErrors();
+    ssl_ = ::SSL_new(context_->context.get());
+    bio_st* const bio = ssl_ != nullptr ? bio_.open() : nullptr;
+    if (bio == nullptr) return fail(fromErrno(ENOMEM)), false;
+    ::SSL_set_bio(ssl_, bio, bio);
+    return true;
+}
+
+void SslEngine::begin(ChannelOutput& wire) {
+    WEFT_ASSERT(!context_->isServer && ssl_ == nullptr, "SslEngine::begin() is called once, for a client");
+    bio_.setOutput(wire);
+    if (!open()) return;
+    ::SSL_set_connect_state(ssl_);
+    setServerName();
+    if (!failed()) handshake();
+}
+
+void SslEngine::setServerName() {
+    const std::string name = std::exchange(serverName_, {});
+    if (name.empty()) return;
+    const bool address = isAddress(name);
+    bool done = address || SSL_set_tlsext_host_name(ssl_, name.c_str()) == 1;
+    ::SSL_set_hostflags(ssl_, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+    done = done && (address ? ::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(ssl_), name.c_str()) == 1
+                            : ::SSL_set1_host(ssl_, name.c_str()) == 1);
+    if (!done) fail(fromErrno(ENOMEM));
+}
+
+// The first byte decides whether a peer speaks TLS, so that another protocol can be answered in its own words, and no
+// memory is allocated before a record's header is complete.
+bool SslEngine::beginServer() {
+    if (bio_.inputBytes() > 0 && bio_.at(0) != handshakeRecord) return fail(SslError::notTls), false;
+    if (!bio_.wholeHeader()) {
+        if (bio_.inputEnded()) fail(SslError::truncated);
+        return false;
+    }
+    if (!open()) return false;
+    ::SSL_set_accept_state(ssl_);
+    return true;
+}
+
+SslEngine::Step SslEngine::receive(Buffer& plain, ChannelOutput& wire) {
+    if (failed()) return Step::failed;
+    if (peerClosed_) return Step::peerClosed;
+    bio_.setOutput(wire);
+    if (ssl_ == nullptr && !beginServer()) return failed() ? Step::failed : Step::needInput;
+    return established_ ? readRecords(plain) : handshake();
+}
+
+SslEngine::Step SslEngine::handshake() {
+    bool begins = ::SSL_in_before(ssl_) != 0 && !context_->isServer;  // a client begins without input
+    while (begins || bio_.readable()) {
+        begins = false;
+        bio_.allow(mostHandshakeRecords);
+        clearErrors();
+        const int result = ::SSL_do_handshake(ssl_);
+        if (result == 1) {
+            established_ = true;
+            return Step::handshakeDone;
+        }
+        if (::SSL_get_error(ssl_, result) != SSL_ERROR_WANT_READ) return fail(), Step::failed;
+    }
+    return Step::needInput;
+}
+
+// ---- input ----
+
+SslEngine::Step SslEngine::readRecords(Buffer& plain) {
+    const std::size_t before = plain.readableBytes();
+    while (plain.writableBytes() > 0 && (::SSL_has_pending(ssl_) != 0 || bio_.readable()) && readOne(plain)) {
+    }
+    if (plain.readableBytes() > before)
+        return Step::plaintext;  // what has been found after it is said in the next call
+    if (failed()) return Step::failed;
+    return peerClosed_ ? Step::peerClosed : Step::needInput;
+}
+
+// False: nothing more can be read now.
+bool SslEngine::readOne(Buffer& plain) {
+    std::size_t bytes = 0;
+    bio_.allow(1);
+    clearErrors();
+    if (::SSL_read_ex(ssl_, plain.writeData(), plain.writableBytes(), &bytes) == 1) {
+        plain.produced(bytes);
+        countRecord(true);
+        return true;
+    }
+    switch (::SSL_get_error(ssl_, 0)) {
+        case SSL_ERROR_WANT_READ:
+            if (bio_.betweenRecords()) countRecord(false);
+            if (isFlood()) return fail(SslError::tooManyEmptyRecords), false;
+            return bio_.readable();
+        case SSL_ERROR_ZERO_RETURN:
+            peerClosed_ = true;
+            bio_.clear();
+            return false;
+        default: return fail(), false;
+    }
+}
+
+void SslEngine::countRecord(bool hasData) noexcept {
+    constexpr std::uint16_t window = 1000;
+    if (++records_ >= 2 * window) {
+        records_ /= 2;
+        emptyRecords_ /= 2;
+    }
+    emptyInRow_ = hasData ? std::uint8_t{0} : static_cast<std::uint8_t>(emptyInRow_ + 1);
+    if (!hasData) ++emptyRecords_;
+}
+
+bool SslEngine::isFlood() noexcept {
+    return emptyInRow_ > mostEmptyRecords || emptyRecords_ > mostEmptyRecords + records_ / 4;
+}
+
+// ---- output ----
+
+std::size_t SslEngine::send(std::string_view plain, ChannelOutput& wire) {
+    if (!established_ || closed_ || failed() || isWaitingForPeer()) return 0;
+    std::size_t sent = 0;
+    bio_.setOutput(wire);
+    clearErrors();
+    if (::SSL_write_ex(ssl_, plain.data(), std::min(plain.size(), mostPlaintext), &sent) == 1) return sent;
+    fail();
+    return 0;
+}
+
+void SslEngine::closeOutput(ChannelOutput& wire) {
+    if (!established_ || closed_ || failed() || isWaitingForPeer()) return;
+    closed_ = true;
+    bio_.setOutput(wire);
+    clearErrors();
+    if (::SSL_shutdown(ssl_) < 0) fail();
+}
+
+bool SslEngine::hasInput() const noexcept {
+    return failed() || peerClosed_ || bio_.readable() || (ssl_ != nullptr && ::SSL_has_pending(ssl_) != 0);
+}
+
+bool SslEngine::isWaitingForPeer() const noexcept {
+    return established_ && ::SSL_in_init(ssl_) != 0;
+}
+
+void SslEngine::releaseBuffers() noexcept {
+    if (ssl_ != nullptr && !failed()) ::SSL_free_buffers(ssl_);
+}
+
+// ---- failures ----
+
+// By libssl's errors, which are those of the call that just ended, on this thread.
+void SslEngine::fail() noexcept {
+    if (bio_.ranOutOfMemory()) return fail(fromErrno(ENOMEM));
+    const int reason = detail::causeOfErrors();
+    setFailure(causeOf(reason), reason);
+}
+
+void SslEngine::fail(ErrorCode error) noexcept {
+    setFailure(error, 0);
+}
+
+// `reason`: libssl's; 0: it has none.
+void SslEngine::setFailure(ErrorCode error, int reason) noexcept {
+    bio_.clear();
+    try {
+        auto failure = std::make_unique<Failure>(Failure{error, reason != 0 ? detail::takeErrors() : std::string()});
+        if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED)
+            failure->text += std::string(": ") + ::X509_verify_cert_error_string(::SSL_get_verify_result(ssl_));
+        failure_ = failure.release();
+    } catch (const std::bad_alloc&) {
+        failure_ = &Failure::noMemory();
+    }
+    clearErrors();
+}
+
+const SslEngine::Failure& SslEngine::Failure::noMemory() noexcept {
+    static const Failure failure{fromErrno(ENOMEM), {}};
+    return failure;
+}
+
+ErrorCode SslEngine::error() const noexcept {
+    return failure_ != nullptr ? failure_->error : ErrorCode();
+}
+
+std::string_view SslEngine::errorText() const noexcept {
+    return failure_ != nullptr ? failure_->text : std::string_view();
+}
+
+namespace {
+
+SslError rejection(long verdict) noexcept {
+    switch (verdict) {
+        case X509_V_ERR_HOSTNAME_MISMATCH:
+        case X509_V_ERR_IP_ADDRESS_MISMATCH: return SslError::wrongName;
+        case X509_V_ERR_CERT_HAS_EXPIRED: return SslError::certificateExpired;
+        case X509_V_ERR_CERT_NOT_YET_VALID: return SslError::certificateNotYetValid;
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+        case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN: return SslError::unknownAuthority;
+        default: return SslError::certificateRejected;
+    }
+}
+
+}  // namespace
+
+ErrorCode SslEngine::causeOf(int reason) const noexcept {
+    if (reason >= SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256) return SslError::alertReceived;
+    switch (reason) {
+        case SSL_R_UNEXPECTED_EOF_WHILE_READING: return SslError::truncated;
+        case SSL_R_CERTIFICATE_VERIFY_FAILED: return rejection(::SSL_get_verify_result(ssl_));
+        case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE: return SslError::certificateMissing;
+        case SSL_R_HTTP_REQUEST:
+        case SSL_R_HTTPS_PROXY_REQUEST: return SslError::notTls;
+        case SSL_R_WRONG_VERSION_NUMBER: return established_ ? SslError::protocolError : SslError::notTls;
+        case SSL_R_NO_SHARED_CIPHER:
+        case SSL_R_NO_SHARED_GROUPS:
+        case SSL_R_UNSUPPORTED_PROTOCOL:
+        case SSL_R_NO_PROTOCOLS_AVAILABLE:
+        case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+        case SSL_R_NO_APPLICATION_PROTOCOL: return SslError::nothingInCommon;
+        case ERR_R_MALLOC_FAILURE: return fromErrno(ENOMEM);
+        default: return SslError::protocolError;
+    }
+}
+
+// ---- what was negotiated ----
+
+std::string_view SslEngine::protocol() const noexcept {
+    return established_ ? ::SSL_get_version(ssl_) : std::string_view();
+}
+
+std::string_view SslEngine::cipher() const noexcept {
+    return established_ ? ::SSL_get_cipher_name(ssl_) : std::string_view();
+}
+
+std::string_view SslEngine::applicationProtocol() const noexcept {
+    if (!established_) return {};
+    const unsigned char* name = nullptr;
+    unsigned int bytes = 0;
+    ::SSL_get0_alpn_selected(ssl_, &name, &bytes);
+    return {reinterpret_cast<const char*>(name), bytes};
+}
+
+std::string_view SslEngine::serverName() const noexcept {
+    const char* const name = established_ ? ::SSL_get_servername(ssl_, TLSEXT_NAMETYPE_host_name) : nullptr;
+    return name != nullptr ? name : std::string_view();
+}
+
+bool SslEngine::isResumed() const noexcept {
+    return established_ && ::SSL_session_reused(ssl_) != 0;
+}
+
+}  // namespace weft

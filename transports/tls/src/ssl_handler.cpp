@@ -1,0 +1,91 @@
+#include <weft/tls/ssl_handler.hpp>
+
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_errors.hpp>
+#include <weft/pipeline/channel_handler_context.hpp>
+
+#include "ssl_filter.hpp"
+
+namespace weft {
+
+namespace {
+
+const SslContext& checked(const SslContext& context, bool server, const SslHandlerOptions& options) {
+    if (context.isServer() != server) {
+        throw std::invalid_argument(server
+                                        ? "SslHandler: the context is a client's; a client needs the server's name, too"
+                                        : "SslHandler: the context is a server's, which takes no server name");
+    }
+    if (options.handshakeTimeout < Duration::zero())
+        throw std::invalid_argument("SslHandler: handshakeTimeout is negative; accepted: 0 (no limit) or more");
+    return context;
+}
+
+}  // namespace
+
+SslHandler::SslHandler(const SslContext& server, SslHandlerOptions options)
+    : context_(checked(server, true, options)), options_(options) {}
+
+SslHandler::SslHandler(const SslContext& client, std::string serverName, SslHandlerOptions options)
+    : context_(checked(client, false, options)), serverName_(std::move(serverName)), options_(options) {}
+
+const SslEngine& SslHandler::engine() const noexcept {
+    WEFT_ASSERT(filter_ != nullptr, "SslHandler::engine(): the handler is in no open channel");
+    return filter_->engine();
+}
+
+void SslHandler::handlerAdded(ChannelHandlerContext& ctx) {
+    Channel& channel = ctx.channel();
+    if (channel.closed()) return;
+    handshake_ = ctx.newPromise();
+    close_ = ctx.newPromise();
+    ctx_ = &ctx;
+    std::unique_ptr<detail::SslFilter> filter = context_.isServer()
+                                                    ? std::make_unique<detail::SslFilter>(*this, context_)
+                                                    : std::make_unique<detail::SslFilter>(*this, context_, serverName_);
+    detail::SslFilter* const added = filter.get();
+    channel.addFilter(std::move(filter));
+    filter_ = added;
+    if (channel.active()) start(ctx);
+}
+
+void SslHandler::handlerRemoved(ChannelHandlerContext&) {
+    if (filter_ != nullptr) filter_->forgetOwner();
+    ctx_ = nullptr;
+}
+
+void SslHandler::channelActive(ChannelHandlerContext& ctx) {
+    start(ctx);
+    ctx.fireChannelActive();
+}
+
+void SslHandler::start(ChannelHandlerContext& ctx) {
+    if (std::exchange(started_, true) || filter_ == nullptr) return;
+    if (options_.handshakeTimeout > Duration::zero())
+        timer_ = ctx.schedule([this] { filter_->timeOut(); }, options_.handshakeTimeout);
+    if (!context_.isServer()) filter_->begin();
+}
+
+void SslHandler::channelInactive(ChannelHandlerContext& ctx) {
+    const std::exception_ptr closed = std::make_exception_ptr(ClosedChannelException());
+    handshake_.tryFailure(closed);
+    close_.tryFailure(closed);
+    ctx.fireChannelInactive();
+}
+
+void SslHandler::onHandshake(const ErrorCode& error, const std::exception_ptr& cause) noexcept {
+    timer_.cancel();
+    cause ? handshake_.tryFailure(cause) : handshake_.trySuccess();
+    if (ctx_ != nullptr) ctx_->fireUserEventTriggered(Message(SslHandshakeCompletionEvent{error}));
+}
+
+void SslHandler::onPeerClosed() noexcept {
+    close_.trySuccess();
+    if (ctx_ != nullptr) ctx_->fireUserEventTriggered(Message(SslCloseCompletionEvent{}));
+}
+
+}  // namespace weft
