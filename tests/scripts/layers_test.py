@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""No source or header of a room includes one of a room above it, and only weft::asio includes Asio: checks the
+"""No source or header of a room includes one of a room above it; only weft::asio includes Asio, only weft::tls OpenSSL: checks the
 dependencies that the compiler recorded.
 
     layers_test.py BUILD_DIRECTORY"""
@@ -13,6 +13,7 @@ BUILD = sys.argv.pop(1)
 # Each with the rooms whose headers it may include.
 ROOMS = {'scheduler': [], 'pipeline': ['scheduler']}
 ROOMS['pipeline/http'] = ROOMS['transports'] = ['pipeline', *ROOMS['pipeline']]
+ROOMS['transports/tls'] = ['transports', *ROOMS['transports']]
 ROOMS['framework'] = ['transports', *ROOMS['transports']]
 ROOMS['framework/http'] = ['framework', 'pipeline/http', *ROOMS['framework']]
 
@@ -41,7 +42,7 @@ class Layers(unittest.TestCase):
         for room, below in ROOMS.items():
             found = set()
             for name, files in self.of_room(room).items():
-                rooms = {match[1] for match in (re.search(r'((?:scheduler|pipeline|transports|framework)(?:/http|/asio)?)/(?:include|src)/', file)
+                rooms = {match[1] for match in (re.search(r'((?:scheduler|pipeline|transports|framework)(?:/http|/asio|/tls)?)/(?:include|src)/', file)
                                                 for file in files) if match}
                 found |= rooms
                 with self.subTest(name):
@@ -55,6 +56,10 @@ class Layers(unittest.TestCase):
             for name, files in objects.items():
                 with self.subTest(name):
                     self.assertEqual([f for f in files if 'boost/asio' in f or 'asio_io/' in f], [])
+
+    def test_only_the_tls_room_includes_openssl(self):
+        found = {room for room in ROOMS for files in self.of_room(room).values() if any('/openssl/' in file for file in files)}
+        self.assertEqual(found, {'transports/tls'})
 
     def test_the_asio_room_does(self):
         files = [f for name, all in self.included.items() if name.startswith('framework/asio/') for f in all]

@@ -42,7 +42,7 @@ TEST(HostilePeer, AFloodOfKeyUpdatesIsRefused) {
         Attack attack;
         for (int i = 0; i < 1000; ++i) attack.client.updateKeys(asksForAnswer);
         attack.server.receive(attack.client.takeWire());
-        EXPECT_EQ(attack.server.engine.error(), SslError::tooManyEmptyRecords);
+        EXPECT_EQ(attack.server.engine.error(), SslError::tooManyEmptyRecords) << attack.server.engine.errorText();
         EXPECT_LT(attack.server.takeWire().size(), 100 * SslEngine::mostEmptyRecords) << "answers do not pile up";
     }
 }
@@ -55,7 +55,7 @@ TEST(HostilePeer, KeyUpdatesBetweenDataAreCountedToo) {
         attack.client.write("x");
         attack.server.receive(attack.client.takeWire());
     }
-    EXPECT_EQ(attack.server.engine.error(), SslError::tooManyEmptyRecords);
+    EXPECT_EQ(attack.server.engine.error(), SslError::tooManyEmptyRecords) << attack.server.engine.errorText();
     EXPECT_LT(updates, 200);
 }
 
@@ -120,7 +120,8 @@ TEST(HostilePeer, RecordsOfPaddingOnlyAreCounted) {
 TEST(HostilePeer, DataInsideAHalfMessageIsRefused) {
     Attack attack(&SealedRecords::configure);
     SealedRecords records;
-    attack.server.receive(records.seal(handshakeProtocol, "\x18") + records.seal(data, "x"));
+    const std::string half = records.seal(handshakeProtocol, "\x18");
+    attack.server.receive(half + records.seal(data, "x"));
     EXPECT_EQ(attack.server.engine.error(), SslError::protocolError);
     EXPECT_EQ(attack.server.received, "");
 }
@@ -129,9 +130,11 @@ TEST(HostilePeer, AnEmptyRecordForEachByteOfDataIsCounted) {
     Attack attack(&SealedRecords::configure);
     SealedRecords records;
     int rounds = 0;
-    for (; rounds < 10'000 && !attack.server.engine.failed(); ++rounds)
-        attack.server.receive(records.seal(data, "") + records.seal(data, "x"));
-    EXPECT_EQ(attack.server.engine.error(), SslError::tooManyEmptyRecords);
+    for (; rounds < 10'000 && !attack.server.engine.failed(); ++rounds) {
+        attack.server.receive(records.seal(data, ""));
+        attack.server.receive(records.seal(data, "x"));
+    }
+    EXPECT_EQ(attack.server.engine.error(), SslError::tooManyEmptyRecords) << attack.server.engine.errorText();
     EXPECT_LT(rounds, 200);
 }
 
@@ -186,7 +189,7 @@ TEST(HostilePeer, RandomMutationsOfARecordedHandshake) {
     std::mt19937 random(37);
     for (int round = 0; round < 2000; ++round) {
         std::string changed = recorded;
-        for (unsigned i = 0; i <= random() % 4; ++i) {
+        for (unsigned i = 0; i <= random() % 4 && !changed.empty(); ++i) {
             const std::size_t at = random() % changed.size();
             switch (random() % 4) {
                 case 0: changed[at] = static_cast<char>(random()); break;

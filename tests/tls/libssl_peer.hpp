@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 
 #include "tls/engine_pair.hpp"

@@ -24,12 +24,16 @@ const char* textOf(SslError error) noexcept {
     return "unknown TLS error";
 }
 
+// Boost's destructor is not virtual on purpose: a category lives for ever.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
 class SslCategory final : public boost::system::error_category {
   public:
     constexpr SslCategory() noexcept : error_category(0x7765'6674'0001u) {}  // equal in all copies of the library
     const char* name() const noexcept override { return "weft.tls"; }
     std::string message(int error) const override { return textOf(static_cast<SslError>(error)); }
 };
+#pragma GCC diagnostic pop
 
 }  // namespace
 

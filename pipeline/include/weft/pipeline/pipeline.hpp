@@ -5,6 +5,7 @@
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_events.hpp>
+#include <weft/pipeline/channel_filter.hpp>
 #include <weft/pipeline/channel_group.hpp>
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
@@ -16,3 +17,4 @@
 #include <weft/pipeline/message.hpp>
 #include <weft/pipeline/simple_inbound_handler.hpp>
 #include <weft/pipeline/socket_address.hpp>
+#include <weft/pipeline/ssl_events.hpp>

@@ -1,0 +1,7 @@
+// All public headers of weft::tls, which weft/weft.hpp does not include.
+#pragma once
+
+#include <weft/tls/ssl_context.hpp>
+#include <weft/tls/ssl_engine.hpp>
+#include <weft/tls/ssl_error.hpp>
+#include <weft/tls/ssl_handler.hpp>
