@@ -409,9 +409,10 @@ INSTANTIATE_TEST_SUITE_P(Transports, SslHandlerTest, ::testing::ValuesIn(kinds()
                          [](const auto& each) { return each.param == Transport::Kind::epoll ? "Epoll" : "Uring"; });
 
 TEST(SslHandler, AContextOfTheOtherSideIsRefused) {
-    EXPECT_THROW(SslHandler(SslContext::client()), std::invalid_argument);
-    EXPECT_THROW(SslHandler(SslContext::server(serverOptions()), "localhost"), std::invalid_argument);
-    EXPECT_THROW(SslHandler(SslContext::server(serverOptions()), {.handshakeTimeout = -1s}), std::invalid_argument);
+    const SslContext server = SslContext::server(serverOptions()), client = SslContext::client();
+    EXPECT_THROW(SslHandler{client}, std::invalid_argument);
+    EXPECT_THROW((SslHandler{server, "localhost"}), std::invalid_argument);
+    EXPECT_THROW((SslHandler{server, SslHandlerOptions{.handshakeTimeout = -1s}}), std::invalid_argument);
 }
 
 }  // namespace
