@@ -97,6 +97,7 @@ void Channel::tearDownAtFlushPoint() noexcept {
 }
 
 void Channel::failPendingWrites() {
+    if (filtered()) countEncoded();  // what the last flush has encoded
     if (pendingBytes() > 0) failOutputWrites(closedException());
 }
 
@@ -137,7 +138,7 @@ void Channel::endOutput(ChannelPromise promise, bool broken) {
         promise.trySuccess();
         return;
     }
-    if (active()) flushNow();
+    if (active() && !broken) flushNow();
     state_.set(State::outputEnded);
     ChannelPromise internal = newPromise();
     internal.addListener([this, promise, broken](const ChannelFuture& done) {

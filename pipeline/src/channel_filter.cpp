@@ -51,7 +51,8 @@ void ChannelFilter::failOutput(ErrorCode error) noexcept {
 void ChannelFilter::flush(ChannelOutput& plain) {
     for (bool goesOn = true; goesOn;) {
         const bool some = encodeFlushed(plain, mostEncoded);
-        if (!encoded_.empty()) below_->flush(encoded_);
+        const bool isBelow = filterBelow_ != nullptr && filterBelow_->pendingBytes() > 0;  // bytes of its own
+        if (!encoded_.empty() || isBelow) below_->flush(encoded_);
         goesOn = some && !plain.empty() && encoded_.empty() && !channel_->closed();
     }
     encoded_.leaveBlock();
@@ -82,7 +83,7 @@ bool ChannelFilter::encodeFlushed(ChannelOutput& plain, std::size_t most) {
 // A close sends what the transport takes, so all of it must be there.
 void ChannelFilter::encodeRest() {
     if (!outputError_) encodeFlushed(plain(), std::numeric_limits<std::size_t>::max());
-    finish(encoded_);
+    if (!outputError_ && plain().flushedBytes() == 0) finish(encoded_);  // else bytes are missing before it
     encoded_.flush();
     if (!encoded_.empty() && channel_->state_.is(detail::ChannelState::isActive)) below_->flush(encoded_);
     encoded_.leaveBlock();
@@ -90,6 +91,7 @@ void ChannelFilter::encodeRest() {
 
 void ChannelFilter::sendEncoded() {
     encoded_.flush();
+    channel_->countEncoded();
     channel_->loop().requestFlushPoint(*channel_);
 }
 
@@ -126,6 +128,10 @@ void ChannelFilter::share() {
 
 void ChannelFilter::shutdownOutput(ChannelPromise promise) {
     encodeRest();
+    if (outputError_ || plain().flushedBytes() > 0) {
+        promise.tryFailure(fromErrno(EAGAIN));  // the channel stays as it is
+        return;
+    }
     below_->shutdownOutput(std::move(promise));
 }
 

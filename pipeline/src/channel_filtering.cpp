@@ -30,7 +30,6 @@ void Channel::addFilter(std::unique_ptr<ChannelFilter> filter, Buffer&& received
     if (closed()) return;
     if (!sink_ || sink_->listens() || !output_.bytesOnly())
         throw std::logic_error("Channel::addFilter(): the transport is a listener or moves whole messages");
-    output_.flush();
     ChannelFilter& added = *filter;
     added.channel_ = this;
     if (registered()) added.share();
@@ -41,10 +40,15 @@ void Channel::addFilter(std::unique_ptr<ChannelFilter> filter, Buffer&& received
         added.filterBelow_->above_ = &added;
         added.counted_ = std::exchange(added.filterBelow_->counted_, 0);
     }
-    output_.moveTo(added.encoded_);
-    added.below_->outputMoved(added.encoded_);
+    if (activeFired_) {  // else nothing may have left: a client's first bytes, for example
+        output_.flush();
+        output_.moveTo(added.encoded_);
+        added.below_->outputMoved(added.encoded_);
+    }
+    added.delivered_ = reads_.running();
     state_.set(State::isFiltered);
     writes_.addFilter();
+    if (reads_.wanted()) added.wantRead(true);  // it may have to know
     countEncoded();
     if (!added.encoded_.empty()) writable();
     if (received.empty() || closed()) return;

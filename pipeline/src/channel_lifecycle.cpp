@@ -135,6 +135,7 @@ void Channel::registerNow(const ChannelPromise& promise) {
     if (!active()) return;
     if (!activeFired_) {
         becomeActive();
+        if (!closed() && !outputEmpty()) loop_.requestFlushPoint(*this);  // flushed before the registration
     } else {
         writes_.setFull(false);  // a sink without a poller takes bytes, but may not send them
         if (!outputEmpty()) loop_.requestFlushPoint(*this);

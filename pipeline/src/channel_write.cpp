@@ -77,6 +77,8 @@ void Channel::headFlush() {
     if (output_.empty()) {
         output_.completeWritten();  // writes of no bytes
         updateWritability();
+    } else if (active() && !activeFired_) {
+        return;  // accepted, not yet registered: handlers that change the bytes, such as TLS, are not there yet
     } else if (loop_.inFlushPoint() || config_.flushImmediately || !active() || !registered() ||
                output_.flushedBytes() >= flushCap || !isWritable()) {
         flushNow();
@@ -118,6 +120,11 @@ void Channel::onFlushPoint() noexcept {
     if (closed()) return;  // the tear-down task fails the rest
     updateWritability();
     if (closed() || output_.empty()) return;
+    if (filtered()) {  // may take nothing for now; what it holds itself, such as a handshake, is sent nevertheless
+        writes_.setFull(filter().pendingBytes() > 0);
+        if (!writes_.full() && output_.flushedPosition() > given) loop_.requestFlushPoint(*this);
+        return;
+    }
     writes_.setFull(!output_.bytesOnly() || output_.writtenPosition() < given);
     if (!writes_.full()) loop_.requestFlushPoint(*this);
 }

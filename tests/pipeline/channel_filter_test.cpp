@@ -118,10 +118,11 @@ TEST(ChannelFilter, W1_APromiseCompletesWhenItsEncodedBytesAreSent) {
     addXor(channel);
     channel.sink->room = 4;
     const ChannelPromise first = channel->newPromise(), second = channel->newPromise();
-    channel->write(Message(Buffer::copyOf("abc")), first);
-    channel->writeAndFlush(Message(Buffer::copyOf("def")), second);
+    channel->writeAndFlush(Message(Buffer::copyOf("abc")), first);
     channel.run();
     EXPECT_TRUE(first.done());
+    channel->writeAndFlush(Message(Buffer::copyOf("def")), second);
+    channel.run();
     EXPECT_FALSE(second.done());
     EXPECT_GE(channel->pendingBytes(), 2u);
     channel.sink->room = 100;

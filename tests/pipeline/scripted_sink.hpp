@@ -72,7 +72,8 @@ class ScriptedSink final : public ChannelSink {
     }
     void flush(ChannelOutput& output) override {
         script_->calls.push_back("flush");
-        while (!output.empty() && script_->room > 0 && !channel_.closed()) {
+        const bool atClose = channel_.closed();  // a filter's last bytes
+        while (!output.empty() && script_->room > 0 && channel_.closed() == atClose) {
             iovec pieces[64];
             const std::size_t count = output.gather(pieces, 64, script_->room);
             script_->mostPieces = std::max(script_->mostPieces, count);
@@ -83,8 +84,7 @@ class ScriptedSink final : public ChannelSink {
             }
             if (script_->room != std::numeric_limits<std::size_t>::max()) script_->room -= bytes;
             if (script_->reportsLater) return;
-            channel_.onWritten(bytes);
-            if (script_->writesOncePerFlush) return;
+            if (channel_.onWritten(bytes) || script_->writesOncePerFlush) return;
         }
     }
     void shutdownOutput(ChannelPromise promise) override {

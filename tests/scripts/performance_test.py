@@ -170,7 +170,7 @@ class Page(unittest.TestCase):
             self.assertQuoted(line(title, ratioAndCount(OTHERS, name), ratioAndCount(OTHERS, name, 16)))
 
     def test_headers_that_vary(self):
-        runs = 'plaintext_varied-20261127-235939', 'plaintext_varied-20261128-000055', 'response_varied-20261128-000031'
+        runs = 'plaintext_varied-20261129-173840', 'plaintext_varied-20261129-173922', 'response_varied-20261129-174014'
         for title, name in (('**Weft**, epoll', 'weft_epoll'), ('**Weft**, io_uring', 'weft_uring'), ('Asio, canned answer', 'asio'),
                             ('nginx 1.22', 'nginx'), ('Beast', 'beast')):
             self.assertQuoted(line(title, *(paired(run, name, depth) if rows(run, implementation=name) else ''

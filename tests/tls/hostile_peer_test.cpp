@@ -109,6 +109,47 @@ TEST(HostilePeer, AHalfKeyUpdateStopsTheWriterUntilTheRestComes) {
     EXPECT_EQ(attack.client.received, "goes on");
 }
 
+// Each delivery ends a key update and begins the next, so that none ends together with a call.
+TEST(HostilePeer, KeyUpdatesThatAreCutInTheMiddleAreCounted) {
+    Attack attack;
+    std::string all;
+    for (int i = 0; i < 1000; ++i) attack.client.updateKeys(true);
+    all = attack.client.takeWire();
+    attack.server.receive(all.substr(0, 13));
+    std::size_t at = 13;
+    for (; at < all.size() && !attack.server.engine.failed(); at += 27) attack.server.receive(all.substr(at, 27));
+    EXPECT_EQ(attack.server.engine.error(), SslError::tooManyEmptyRecords);
+    EXPECT_LT(at, 100 * 27u);
+}
+
+// Thousands of messages in one record: libssl answers them all in one call, unless it is stopped.
+TEST(HostilePeer, ManyMessagesInOneRecordAreCounted) {
+    Attack attack(&SealedRecords::configure);
+    SealedRecords records;
+    std::string requests;  // certificate requests are no messages of a client, so libssl would refuse the first
+    for (int i = 0; i < 3; ++i) requests += std::string("\x18\x00\x00\x01\x00", 5);
+    attack.server.receive(records.seal(handshakeProtocol, requests));
+    EXPECT_TRUE(attack.server.engine.failed()) << "after a key update, the record must end";
+}
+
+TEST(HostilePeer, ManyTicketsInOneRecordAreCounted) {
+    LibsslPeer server(LibsslPeer::Side::server, [](::SSL_CTX* context) {
+        SealedRecords::configure(context);
+        ::SSL_CTX_set_num_tickets(context, 0);
+    });
+    EngineSide client(SslContext::client(clientOptions()), "localhost");
+    client.engine.begin(client.wire);
+    server.talkTo(client);
+    ASSERT_TRUE(client.engine.handshakeDone());
+    SealedRecords records(SealedRecords::Of::server);
+    std::string tickets;
+    const std::string ticket = std::string("\x04\x00\x00\x0f", 4) + std::string("\x00\x00\x0e\x10", 4) +
+                               std::string(4, 'a') + std::string("\x00\x00\x02", 3) + "tt" + std::string("\x00\x00", 2);
+    for (int i = 0; i < 800; ++i) tickets += ticket;
+    client.receive(records.seal(handshakeProtocol, tickets));
+    EXPECT_EQ(client.engine.error(), SslError::tooManyEmptyRecords) << client.engine.errorText();
+}
+
 TEST(HostilePeer, RecordsOfPaddingOnlyAreCounted) {
     Attack attack(&SealedRecords::configure);
     SealedRecords records;

@@ -1,4 +1,4 @@
-// SealedRecords: records of TLS 1.3 with any content, encrypted by hand with a client's keys.
+// SealedRecords: records of TLS 1.3 with any content, encrypted by hand with the keys of one side.
 #pragma once
 
 #include <array>
@@ -15,18 +15,22 @@ namespace weft::test {
 
 class SealedRecords {
   public:
+    enum class Of { client, server };
+
     // For SSL_CTX: the cipher that is used here, and what its keys are made of.
     static void configure(::SSL_CTX* context) {
         ::SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256");
         ::SSL_CTX_set_keylog_callback(context, [](const ::SSL*, const char* line) {
-            constexpr std::string_view label = "CLIENT_TRAFFIC_SECRET_0 ";
             const std::string_view text(line);
-            if (text.starts_with(label)) secret() = decoded(text.substr(text.rfind(' ') + 1));
+            for (const Of side : {Of::client, Of::server}) {
+                if (text.starts_with(side == Of::client ? "CLIENT_TRAFFIC_SECRET_0 " : "SERVER_TRAFFIC_SECRET_0 "))
+                    secret(side) = decoded(text.substr(text.rfind(' ') + 1));
+            }
         });
     }
 
     // With the secret of the last connection whose context was configured.
-    SealedRecords() : key_(expanded("key", 16)), iv_(expanded("iv", 12)) {}
+    explicit SealedRecords(Of side = Of::client) : key_(expanded(side, "key", 16)), iv_(expanded(side, "iv", 12)) {}
 
     // `type`: 22 for the handshake protocol, 23 for data. `padding`: zero bytes behind it.
     std::string seal(unsigned char type, std::string_view content, std::size_t padding = 0) {
@@ -57,9 +61,9 @@ class SealedRecords {
   private:
     static constexpr int tagBytes = 16;
 
-    static std::string& secret() {
-        static thread_local std::string last;
-        return last;
+    static std::string& secret(Of side) {
+        static thread_local std::string last[2];
+        return last[side == Of::client ? 0 : 1];
     }
     static const unsigned char* unsignedOf(const std::string& bytes) {
         return reinterpret_cast<const unsigned char*>(bytes.data());
@@ -71,8 +75,8 @@ class SealedRecords {
         return bytes;
     }
     // RFC 8446, section 7.1: HKDF-Expand-Label(secret, label, "", size).
-    static std::string expanded(std::string label, std::size_t size) {
-        std::string result(size, '\0'), prefix = "tls13 ", digest = "SHA256", key = secret();
+    static std::string expanded(Of side, std::string label, std::size_t size) {
+        std::string result(size, '\0'), prefix = "tls13 ", digest = "SHA256", key = secret(side);
         int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
         ::EVP_KDF* const kdf = ::EVP_KDF_fetch(nullptr, "TLS13-KDF", nullptr);
         ::EVP_KDF_CTX* const context = ::EVP_KDF_CTX_new(kdf);

@@ -88,8 +88,8 @@ std::vector<CertificatePointer> certificatesIn(const PemText& pem) {
     std::vector<CertificatePointer> all;
     while (CertificatePointer next{::PEM_read_bio_X509_AUX(bio.get(), nullptr, nullptr, nullptr)})
         all.push_back(std::move(next));
-    const bool atEnd = causeOfErrors() == PEM_R_NO_START_LINE;
-    const std::string errors = takeErrors();
+    const bool atEnd = isEndOfPem();
+    const std::string errors = takeErrors().text;
     if (all.empty() && atEnd) refuse(pem, "has no certificate; it has " + blocksIn(pem.text));
     if (!atEnd) refuse(pem, place(all.size()) + " cannot be decoded: " + errors);
     return all;
@@ -100,7 +100,7 @@ KeyPointer keyIn(const PemText& pem, const std::string& given) {
     const BioPointer bio = reading(pem.text);
     KeyPointer key(::PEM_read_bio_PrivateKey(bio.get(), nullptr, &password, const_cast<std::string*>(&given)));
     if (key) return key;
-    const std::string errors = takeErrors();
+    const std::string errors = takeErrors().text;
     const std::string blocks = blocksIn(pem.text);
     if (blocks.find("PRIVATE KEY") == std::string::npos) refuse(pem, "has no private key; it has " + blocks);
     const bool encrypted = pem.text.find("ENCRYPTED") != std::string::npos;

@@ -9,10 +9,15 @@ namespace weft::detail {
 // costs a quarter of what clearing it does.
 void clearErrors() noexcept;
 
-// The reason of the oldest error, which is the cause; 0: there is none.
-int causeOfErrors() noexcept;
+struct Errors {
+    int reason = 0;    // libssl's own, or ERR_R_MALLOC_FAILURE; 0: there is none
+    std::string text;  // all reasons, of all of OpenSSL's libraries, the oldest first
+};
 
-// All reasons, the oldest first, with "; " between; empties the queue. Empty: there were none, or no memory.
-std::string takeErrors();
+// Empties the queue. Throws std::bad_alloc.
+Errors takeErrors();
+
+// True if the oldest error is that the PEM data has no more blocks.
+bool isEndOfPem() noexcept;
 
 }  // namespace weft::detail

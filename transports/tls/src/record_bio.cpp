@@ -70,7 +70,7 @@ int RecordBio::readInto(bio_st* bio, char* into, std::size_t most, std::size_t* 
     *read = 0;
     if (self.left_ > 0 || self.beginRecord()) *read = self.take(into, std::min(most, self.left_));
     if (*read > 0) return 1;
-    if (!self.ended_ || self.allowed_ == 0) BIO_set_retry_read(bio);
+    if (!self.atEnd()) BIO_set_retry_read(bio);
     return 0;
 }
 
@@ -92,7 +92,7 @@ int RecordBio::writeFrom(bio_st* bio, const char* from, std::size_t bytes, std::
 // libssl asks several times for each record.
 long RecordBio::control(bio_st* bio, int command, long, void*) noexcept {
     if (command == BIO_CTRL_FLUSH) return 1;
-    if (command == BIO_CTRL_EOF) return of(bio).ended_ ? 1 : 0;
+    if (command == BIO_CTRL_EOF) return of(bio).atEnd() ? 1 : 0;
     return 0;
 }
 

@@ -33,13 +33,14 @@ detail::SslContextPointer newContext(bool server) {
 // libssl ignores unknown names beside a good one, so each is tried alone.
 bool isCipher(const std::string& name) {
     const detail::SslContextPointer context = newContext(true);
-    ::SSL_CTX_set_security_level(context.get(), 0);  // which ones are acceptable is decided later
     const bool known = ::SSL_CTX_set_cipher_list(context.get(), name.c_str()) == 1;
     clearErrors();
     if (!known) return false;
     STACK_OF(SSL_CIPHER)* const ciphers = ::SSL_CTX_get_ciphers(context.get());
     for (int i = 0; i < sk_SSL_CIPHER_num(ciphers); ++i) {
-        if (name == ::SSL_CIPHER_get_name(sk_SSL_CIPHER_value(ciphers, i))) return true;
+        const ::SSL_CIPHER* const each = sk_SSL_CIPHER_value(ciphers, i);
+        if (name == ::SSL_CIPHER_get_name(each))
+            return ::SSL_CIPHER_get_auth_nid(each) != NID_auth_null && ::SSL_CIPHER_get_bits(each, nullptr) >= 112;
     }
     return false;
 }
@@ -125,15 +126,15 @@ void SslContext::State::setCiphers(const std::string& names) {
         const std::size_t end = std::min(names.find(':', at), names.size());
         const std::string name = names.substr(at, end - at);
         if (!isCipher(name)) {
-            refuse("ciphers",
-                   "'" + name + "' in '" + names +
-                       "' is no cipher of TLS 1.2; accepted: names of `openssl ciphers -tls1_2`, with ':' between");
+            refuse("ciphers", "'" + name + "' in '" + names +
+                                  "' is no cipher of TLS 1.2, or too weak; accepted: names of `openssl ciphers -s "
+                                  "-tls1_2`, with ':' between");
         }
         at = end + 1;
     }
     clearErrors();
     if (::SSL_CTX_set_cipher_list(context.get(), names.c_str()) != 1)
-        refuse("ciphers", "none of '" + names + "' is strong enough: " + takeErrors());
+        refuse("ciphers", "none of '" + names + "' is strong enough: " + takeErrors().text);
 }
 
 // ---- certificates ----
@@ -147,21 +148,21 @@ void SslContext::State::setCertificate(const PemSource& certificate, const PemSo
     detail::checkChain(chain, pem, *own, keyPem);
     clearErrors();
     const bool accepted = ::SSL_CTX_use_certificate(context.get(), chain[0].get()) == 1;
-    if (!accepted) throw ConfigurationError(pem.name + ": libssl does not accept it: " + takeErrors());
+    if (!accepted) throw ConfigurationError(pem.name + ": libssl does not accept it: " + takeErrors().text);
     for (std::size_t i = 1; i < chain.size(); ++i) {
         if (::SSL_CTX_add1_chain_cert(context.get(), chain[i].get()) != 1)
             throw ConfigurationError(pem.name + ": libssl does not accept certificate " + std::to_string(i + 1) + ": " +
-                                     takeErrors());
+                                     takeErrors().text);
     }
     if (::SSL_CTX_use_PrivateKey(context.get(), own.get()) != 1 || ::SSL_CTX_check_private_key(context.get()) != 1)
-        throw ConfigurationError(keyPem.name + ": libssl does not accept it: " + takeErrors());
+        throw ConfigurationError(keyPem.name + ": libssl does not accept it: " + takeErrors().text);
 }
 
 void SslContext::State::setTrust(const PemSource& trust) {
     if (!trust.given()) {
         clearErrors();
         if (::SSL_CTX_set_default_verify_paths(context.get()) != 1)
-            refuse("trust", "the system's authorities cannot be loaded: " + takeErrors());
+            refuse("trust", "the system's authorities cannot be loaded: " + takeErrors().text);
         return;
     }
     const detail::PemText pem = detail::readPem(trust, option("trust"));
@@ -169,7 +170,7 @@ void SslContext::State::setTrust(const PemSource& trust) {
     for (const detail::CertificatePointer& authority : detail::certificatesIn(pem)) {
         clearErrors();
         if (::X509_STORE_add_cert(::SSL_CTX_get_cert_store(context.get()), authority.get()) != 1)
-            throw ConfigurationError(pem.name + ": libssl does not accept it: " + takeErrors());
+            throw ConfigurationError(pem.name + ": libssl does not accept it: " + takeErrors().text);
         if (isServer && ::SSL_CTX_add_client_CA(context.get(), authority.get()) != 1) throw std::bad_alloc();
     }
 }

@@ -45,11 +45,12 @@ SslEngine::SslEngine(const SslContext& server) : context_(server.state_) {
 SslEngine::SslEngine(const SslContext& client, std::string_view serverName)
     : context_(client.state_), serverName_(withoutDot(serverName)) {
     WEFT_ASSERT(!context_->isServer, "SslEngine: a server's context takes no name");
-    const bool isName =
-        !serverName_.empty() && serverName_.size() <= 253 && serverName_.find('\0') == std::string::npos;
+    const bool isName = !serverName_.empty() && serverName_.front() != '.' && serverName_.size() <= 253 &&
+                        serverName_.find('\0') == std::string::npos;
     if (context_->verifiesPeer && !isName) {
-        throw std::invalid_argument("SslEngine: the server's name has " + std::to_string(serverName_.size()) +
-                                    " bytes; accepted: a host name of 1 to 253 bytes, or an IP address");
+        throw std::invalid_argument("SslEngine: the server's name '" + serverName_ +
+                                    "' cannot be verified; accepted: an IP address, or a host name of 1 to 253 bytes "
+                                    "without a dot in front");
     }
 }
 
@@ -70,6 +71,8 @@ bool SslEngine::open() {
     bio_st* const bio = ssl_ != nullptr ? bio_.open() : nullptr;
     if (bio == nullptr) return fail(fromErrno(ENOMEM)), false;
     ::SSL_set_bio(ssl_, bio, bio);
+    ::SSL_set_msg_callback(ssl_, &SslEngine::onMessage);
+    SSL_set_msg_callback_arg(ssl_, this);
     return true;
 }
 
@@ -96,6 +99,7 @@ void SslEngine::setServerName() {
 // The first byte decides whether a peer speaks TLS, so that another protocol can be answered in its own words, and no
 // memory is allocated before a record's header is complete.
 bool SslEngine::beginServer() {
+    if (!context_->isServer) return false;  // a client whose begin() comes later
     if (bio_.inputBytes() > 0 && bio_.at(0) != handshakeRecord) return fail(SslError::notTls), false;
     if (!bio_.wholeHeader()) {
         if (bio_.inputEnded()) fail(SslError::truncated);
@@ -145,6 +149,7 @@ SslEngine::Step SslEngine::readRecords(Buffer& plain) {
 // False: nothing more can be read now.
 bool SslEngine::readOne(Buffer& plain) {
     std::size_t bytes = 0;
+    const unsigned counted = emptyInRow_;
     bio_.allow(1);
     clearErrors();
     if (::SSL_read_ex(ssl_, plain.writeData(), plain.writableBytes(), &bytes) == 1) {
@@ -152,11 +157,10 @@ bool SslEngine::readOne(Buffer& plain) {
         countRecord(true);
         return true;
     }
+    if (bio_.betweenRecords() && counted == emptyInRow_) countRecord(false);
+    if (isFlood()) return fail(SslError::tooManyEmptyRecords), false;
     switch (::SSL_get_error(ssl_, 0)) {
-        case SSL_ERROR_WANT_READ:
-            if (bio_.betweenRecords()) countRecord(false);
-            if (isFlood()) return fail(SslError::tooManyEmptyRecords), false;
-            return bio_.readable();
+        case SSL_ERROR_WANT_READ: return bio_.readable();
         case SSL_ERROR_ZERO_RETURN:
             peerClosed_ = true;
             bio_.clear();
@@ -175,7 +179,16 @@ void SslEngine::countRecord(bool hasData) noexcept {
     if (!hasData) ++emptyRecords_;
 }
 
-bool SslEngine::isFlood() noexcept {
+// Messages after the handshake: libssl answers as many as a record has, so a flood is stopped between two of them. What
+// is left of the record is then dropped, as after a close_notify.
+void SslEngine::onMessage(int isWritten, int, int type, const void*, std::size_t, ssl_st* ssl, void* engine) noexcept {
+    SslEngine& self = *static_cast<SslEngine*>(engine);
+    if (!self.established_ || isWritten != 0 || type != SSL3_RT_HANDSHAKE) return;
+    self.countRecord(false);
+    if (self.isFlood()) ::SSL_set_shutdown(ssl, SSL_RECEIVED_SHUTDOWN);
+}
+
+bool SslEngine::isFlood() const noexcept {
     return emptyInRow_ > mostEmptyRecords || emptyRecords_ > mostEmptyRecords + records_ / 4;
 }
 
@@ -203,6 +216,10 @@ bool SslEngine::hasInput() const noexcept {
     return failed() || peerClosed_ || bio_.readable() || (ssl_ != nullptr && ::SSL_has_pending(ssl_) != 0);
 }
 
+bool SslEngine::isServer() const noexcept {
+    return context_->isServer;
+}
+
 bool SslEngine::isWaitingForPeer() const noexcept {
     return established_ && ::SSL_in_init(ssl_) != 0;
 }
@@ -216,26 +233,23 @@ void SslEngine::releaseBuffers() noexcept {
 // By libssl's errors, which are those of the call that just ended, on this thread.
 void SslEngine::fail() noexcept {
     if (bio_.ranOutOfMemory()) return fail(fromErrno(ENOMEM));
-    const int reason = detail::causeOfErrors();
-    setFailure(causeOf(reason), reason);
-}
-
-void SslEngine::fail(ErrorCode error) noexcept {
-    setFailure(error, 0);
-}
-
-// `reason`: libssl's; 0: it has none.
-void SslEngine::setFailure(ErrorCode error, int reason) noexcept {
     bio_.clear();
     try {
-        auto failure = std::make_unique<Failure>(Failure{error, reason != 0 ? detail::takeErrors() : std::string()});
-        if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED)
-            failure->text += std::string(": ") + ::X509_verify_cert_error_string(::SSL_get_verify_result(ssl_));
-        failure_ = failure.release();
+        detail::Errors errors = detail::takeErrors();
+        if (errors.reason == SSL_R_CERTIFICATE_VERIFY_FAILED)
+            errors.text += std::string(": ") + ::X509_verify_cert_error_string(::SSL_get_verify_result(ssl_));
+        failure_ = new Failure{causeOf(errors.reason), std::move(errors.text)};
     } catch (const std::bad_alloc&) {
         failure_ = &Failure::noMemory();
     }
     clearErrors();
+}
+
+void SslEngine::fail(ErrorCode error) noexcept {
+    bio_.clear();
+    clearErrors();
+    failure_ = new (std::nothrow) Failure{error, {}};
+    if (failure_ == nullptr) failure_ = &Failure::noMemory();
 }
 
 const SslEngine::Failure& SslEngine::Failure::noMemory() noexcept {

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_ref.hpp>
+#include <weft/scheduler/event_loop.hpp>
 #include <weft/tls/ssl_handler.hpp>
 
 namespace weft::detail {
@@ -14,6 +16,9 @@ namespace weft::detail {
 using Step = SslEngine::Step;
 
 void SslFilter::begin() {
+    begun_ = true;
+    below().wantRead(true);
+    if (engine_.isServer()) return;
     engine_.begin(encoded());
     engine_.failed() ? react(Step::failed) : sendEncoded();
 }
@@ -30,27 +35,59 @@ void SslFilter::onRead(Buffer&& bytes) noexcept {
     receive();
 }
 
-// Port scanners and health checks connect and leave: no error.
+// Port scanners and health checks connect and leave: no exception. Nothing could be said to the peer, so there is no
+// half-closure either.
 void SslFilter::onEof() noexcept {
-    if (!hadInput_) return endInput();
+    if (!hadInput_) return channel().close(ChannelPromise());
     engine_.endInput();
     receive();
 }
 
+// The handshake needs input that the channel may not want yet. Records behind it wait in the engine: at most what the
+// transport has delivered in one cycle.
+void SslFilter::wantRead(bool on) {
+    wantsRead_ = on;
+    below().wantRead(on || isShakingHands());
+    if (on && !receiving_ && engine_.hasInput()) receiveLater();
+}
+
+void SslFilter::receiveLater() {
+    channel().loop().execute([this, self = ChannelRef(channel())] {
+        receiving_ = false;
+        if (self->closed()) return;
+        receive();
+        if (!self->closed()) onReadComplete();
+    });
+    receiving_ = true;
+}
+
+bool SslFilter::mayReceive() const noexcept {
+    return !channel().closed() && engine_.hasInput() && (wantsRead_ || !engine_.handshakeDone());
+}
+
 void SslFilter::receive() noexcept {
+    if (receiving_) return;  // the task will
+    receiving_ = true;
     try {
-        for (Step step = Step::plaintext; step == Step::plaintext || step == Step::handshakeDone;) {
-            if (channel().closed() || !engine_.hasInput()) break;
-            step = receiveOnce();
-        }
-        if (channel().closed()) return;
-        sendAnswers();
-        if (refused_ && engine_.handshakeDone() && !engine_.isWaitingForPeer()) {
-            refused_ = false;
-            resumeOutput();
-        }
+        receiveAll();
     } catch (const std::bad_alloc&) {
         failInput(fromErrno(ENOMEM));
+    }
+    receiving_ = false;
+}
+
+void SslFilter::receiveAll() {
+    for (Step step = Step::plaintext; step == Step::plaintext || step == Step::handshakeDone;) {
+        if (!mayReceive()) break;
+        step = receiveOnce();
+    }
+    if (channel().closed()) return;
+    if (encoded().pendingBytes() > 2 * mostEncoded)  // writes alone make no more than half of it
+        return fail(SystemError(SslError::tooManyEmptyRecords, "the peer reads no answers to its key updates"));
+    sendAnswers();
+    if (refused_ && engine_.handshakeDone() && !engine_.isWaitingForPeer()) {
+        refused_ = false;
+        resumeOutput();
     }
 }
 
@@ -70,6 +107,7 @@ void SslFilter::react(Step step) noexcept {
     switch (step) {
         case Step::handshakeDone:
             if (owner_ != nullptr) owner_->onHandshake({}, nullptr);
+            if (!channel().closed()) below().wantRead(wantsRead_);
             return;
         case Step::peerClosed:
             if (owner_ != nullptr) owner_->onPeerClosed();
@@ -93,6 +131,13 @@ std::size_t SslFilter::encode(std::string_view plain, ChannelOutput& encoded) {
 
 void SslFilter::finish(ChannelOutput& encoded) noexcept {
     if (!resets_) engine_.closeOutput(encoded);
+}
+
+// The FIN would cut off the handshake, or look like a truncation.
+void SslFilter::shutdownOutput(ChannelPromise promise) {
+    if (engine_.handshakeDone() && !engine_.isWaitingForPeer())
+        return ChannelFilter::shutdownOutput(std::move(promise));
+    promise.tryFailure(fromErrno(EAGAIN));
 }
 
 void SslFilter::sendAnswers() {

@@ -20,7 +20,7 @@ class SslFilter final : public ChannelFilter {
         : owner_(&owner), engine_(std::forward<Arguments>(arguments)...) {}
 
     void forgetOwner() noexcept { owner_ = nullptr; }
-    // A client: sends the first message. The channel is active.
+    // The channel is active: reads, whether or not the channel does, and sends a client's first message.
     void begin();
     // The handshake has taken too long.
     void timeOut() noexcept;
@@ -28,6 +28,8 @@ class SslFilter final : public ChannelFilter {
 
     void onRead(Buffer&& bytes) noexcept override;
     void onEof() noexcept override;
+    void wantRead(bool on) override;
+    void shutdownOutput(ChannelPromise promise) override;
     ErrorCode setOption(SocketOption option, int value) override;
 
   protected:
@@ -35,7 +37,11 @@ class SslFilter final : public ChannelFilter {
     void finish(ChannelOutput& encoded) noexcept override;
 
   private:
+    bool isShakingHands() const noexcept { return begun_ && !engine_.handshakeDone() && !engine_.failed(); }
+    bool mayReceive() const noexcept;
     void receive() noexcept;
+    void receiveLater();
+    void receiveAll();
     SslEngine::Step receiveOnce();
     void react(SslEngine::Step step) noexcept;
     void fail(const SystemError& error) noexcept;
@@ -43,9 +49,12 @@ class SslFilter final : public ChannelFilter {
 
     SslHandler* owner_;
     SslEngine engine_;
+    bool begun_ = false;
     bool hadInput_ = false;
-    bool refused_ = false;  // encode() has taken nothing
-    bool resets_ = false;   // a close discards what was not sent (linger 0), so it must not look complete
+    bool wantsRead_ = false;  // the channel does
+    bool receiving_ = false;  // receive() runs, or a task that will call it has been submitted
+    bool refused_ = false;    // encode() has taken nothing
+    bool resets_ = false;     // a close discards what was not sent (linger 0), so it must not look complete
 };
 
 }  // namespace weft::detail

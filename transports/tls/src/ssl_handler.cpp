@@ -7,6 +7,8 @@
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
+#include <weft/pipeline/context_pin.hpp>
+#include <weft/tls/ssl_engine.hpp>
 
 #include "ssl_filter.hpp"
 
@@ -31,16 +33,28 @@ SslHandler::SslHandler(const SslContext& server, SslHandlerOptions options)
     : context_(checked(server, true, options)), options_(options) {}
 
 SslHandler::SslHandler(const SslContext& client, std::string serverName, SslHandlerOptions options)
-    : context_(checked(client, false, options)), serverName_(std::move(serverName)), options_(options) {}
+    : context_(checked(client, false, options)), serverName_(std::move(serverName)), options_(options) {
+    const SslEngine thrownAway(context_, serverName_);  // throws for a name that cannot be verified
+}
 
 const SslEngine& SslHandler::engine() const noexcept {
     WEFT_ASSERT(filter_ != nullptr, "SslHandler::engine(): the handler is in no open channel");
     return filter_->engine();
 }
 
+// A handler that cannot be added must not leave a channel without encryption behind.
 void SslHandler::handlerAdded(ChannelHandlerContext& ctx) {
+    if (ctx.channel().closed()) return;
+    try {
+        install(ctx);
+    } catch (...) {
+        ctx.close(ChannelPromise());
+        throw;
+    }
+}
+
+void SslHandler::install(ChannelHandlerContext& ctx) {
     Channel& channel = ctx.channel();
-    if (channel.closed()) return;
     handshake_ = ctx.newPromise();
     close_ = ctx.newPromise();
     ctx_ = &ctx;
@@ -56,6 +70,12 @@ void SslHandler::handlerAdded(ChannelHandlerContext& ctx) {
 void SslHandler::handlerRemoved(ChannelHandlerContext&) {
     if (filter_ != nullptr) filter_->forgetOwner();
     ctx_ = nullptr;
+    failFutures(std::make_exception_ptr(ClosedChannelException()));
+}
+
+void SslHandler::failFutures(const std::exception_ptr& cause) {
+    handshake_.tryFailure(cause);
+    close_.tryFailure(cause);
 }
 
 void SslHandler::channelActive(ChannelHandlerContext& ctx) {
@@ -67,23 +87,27 @@ void SslHandler::start(ChannelHandlerContext& ctx) {
     if (std::exchange(started_, true) || filter_ == nullptr) return;
     if (options_.handshakeTimeout > Duration::zero())
         timer_ = ctx.schedule([this] { filter_->timeOut(); }, options_.handshakeTimeout);
-    if (!context_.isServer()) filter_->begin();
+    filter_->begin();
 }
 
 void SslHandler::channelInactive(ChannelHandlerContext& ctx) {
-    const std::exception_ptr closed = std::make_exception_ptr(ClosedChannelException());
-    handshake_.tryFailure(closed);
-    close_.tryFailure(closed);
+    const ClosedChannelException closed;
+    if (!handshake_.done()) onHandshake(closed.code(), std::make_exception_ptr(closed));
+    failFutures(std::make_exception_ptr(closed));
     ctx.fireChannelInactive();
 }
 
 void SslHandler::onHandshake(const ErrorCode& error, const std::exception_ptr& cause) noexcept {
+    if (ctx_ == nullptr) return;
+    const ContextPin pin(*ctx_);  // a listener may remove this handler
     timer_.cancel();
     cause ? handshake_.tryFailure(cause) : handshake_.trySuccess();
     if (ctx_ != nullptr) ctx_->fireUserEventTriggered(Message(SslHandshakeCompletionEvent{error}));
 }
 
 void SslHandler::onPeerClosed() noexcept {
+    if (ctx_ == nullptr) return;
+    const ContextPin pin(*ctx_);
     close_.trySuccess();
     if (ctx_ != nullptr) ctx_->fireUserEventTriggered(Message(SslCloseCompletionEvent{}));
 }

@@ -33,8 +33,9 @@ class SslEngine {
     };
 
     static constexpr std::size_t mostPlaintext = 16 * 1024;  // bytes of a record
-    // Records without data that a peer may send in a row, and besides one for each three with data. libssl's own limit
-    // counts empty records only, and a key update costs 9 us.
+    // Records without data, and messages of the handshake protocol after the handshake, that a peer may send in a row,
+    // and besides one for each three records with data. libssl's own limit counts empty records only; a key update
+    // costs 9 us, and a record may have thousands of messages.
     static constexpr unsigned mostEmptyRecords = 32;
 
     // A server's side of a connection.
@@ -51,7 +52,9 @@ class SslEngine {
     void begin(ChannelOutput& wire);
 
     // Received bytes, which receive() reads in place. Throws std::bad_alloc, and then `bytes` is as before.
-    void feed(Buffer&& bytes) { bio_.feed(std::move(bytes)); }
+    void feed(Buffer&& bytes) {
+        if (!failed() && !peerClosed_) bio_.feed(std::move(bytes));
+    }
     // No more bytes will follow: without a close_notify before, receive() fails with SslError::truncated once it has
     // read all.
     void endInput() noexcept { bio_.endInput(); }
@@ -67,6 +70,7 @@ class SslEngine {
     // done, after a failure, while isWaitingForPeer(), or if it was called before.
     void closeOutput(ChannelOutput& wire);
 
+    bool isServer() const noexcept;
     bool handshakeDone() const noexcept { return established_; }
     // The peer has sent only a part of a message of the handshake protocol, such as of a key update: until the rest is
     // received, TLS 1.3 forbids to send.
@@ -107,12 +111,13 @@ class SslEngine {
     Step handshake();
     Step readRecords(Buffer& plain);
     bool readOne(Buffer& plain);
-    bool isFlood() noexcept;
+    static void onMessage(int isWritten, int version, int type, const void* bytes, std::size_t size, ssl_st* ssl,
+                          void* engine) noexcept;
+    bool isFlood() const noexcept;
     void countRecord(bool hasData) noexcept;
     void fail() noexcept;
     void fail(ErrorCode error) noexcept;
     ErrorCode causeOf(int reason) const noexcept;
-    void setFailure(ErrorCode error, int reason) noexcept;
 
     std::shared_ptr<const SslContext::State> context_;
     detail::RecordBio bio_;

@@ -26,7 +26,8 @@ struct SslHandlerOptions {
 
 // When it is added, it puts a filter between the channel and its transport; no event of data passes the handler
 // itself, so its place in the pipeline decides only which handlers get its events. Removing it leaves the channel
-// encrypted. The handshake begins when the channel is active.
+// encrypted, and a running handshake without a timeout. The handshake begins with channelActive(), which must reach
+// this handler.
 // * Writes before the handshake's end wait, in order, and count as pending bytes.
 // * After the handshake: SslHandshakeCompletionEvent, then the first decrypted bytes. If it fails: that event, then
 //   exceptionCaught() with a SystemError whose code is an SslError (ETIMEDOUT: the handshake's timeout), then a close.
@@ -35,12 +36,17 @@ struct SslHandlerOptions {
 // * The peer's close_notify: SslCloseCompletionEvent, then the end of the input. An end of the input without it:
 //   exceptionCaught() with SslError::truncated, and a close. A connection that ends before its first byte is closed
 //   without an exception.
-// Context: the channel's loop, unless noted. Throws in handlerAdded() as Channel::addFilter().
+// * shutdownOutput() fails with EAGAIN before the handshake is done, and while the peer has sent half of a key update.
+// With AUTO_READ off, the handshake reads by itself, and what it has read beyond waits for a read(). What was written
+// and flushed before the channel was active is encrypted; what was written on an active channel before the handler was
+// added is not (STARTTLS). Context: the channel's loop, unless noted. What handlerAdded() throws, as
+// Channel::addFilter() does, closes the channel.
 class SslHandler final : public ChannelInboundHandler {
   public:
     // A server's side. Throws std::invalid_argument for a client's context, or a negative timeout.
     explicit SslHandler(const SslContext& server, SslHandlerOptions options = {});
-    // A client's side; `serverName` as for SslEngine. Throws std::invalid_argument for a server's context, too.
+    // A client's side; `serverName` as for SslEngine, which may throw. Throws std::invalid_argument for a server's
+    // context, too.
     SslHandler(const SslContext& client, std::string serverName, SslHandlerOptions options = {});
 
     // Completes when the handshake has; fails with what exceptionCaught() gets, or with ClosedChannelException. Once
@@ -59,7 +65,9 @@ class SslHandler final : public ChannelInboundHandler {
   private:
     friend class detail::SslFilter;
 
+    void install(ChannelHandlerContext& ctx);
     void start(ChannelHandlerContext& ctx);
+    void failFutures(const std::exception_ptr& cause);
     // The filter's reports. Handlers may close the channel in them.
     void onHandshake(const ErrorCode& error, const std::exception_ptr& cause) noexcept;
     void onPeerClosed() noexcept;

@@ -25,7 +25,7 @@ class RecordBio {
     void endInput() noexcept { ended_ = true; }
     bool inputEnded() const noexcept { return ended_; }
     // True if libssl would get bytes, or the end of the input.
-    bool readable() const noexcept { return inputBytes_ > 0 ? left_ > 0 || wholeHeader() || ended_ : ended_; }
+    bool readable() const noexcept { return ended_ || (left_ > 0 ? inputBytes_ > 0 : wholeHeader()); }
     // Whether a record's header is there, if no record has begun.
     bool wholeHeader() const noexcept { return inputBytes_ >= headerBytes; }
     // The byte at this place of the input, which has it.
@@ -35,8 +35,8 @@ class RecordBio {
     // Drops the input.
     void clear() noexcept;
 
-    // Until the next call of it, libssl may begin to read so many records.
-    void allow(unsigned records) noexcept { allowed_ = records; }
+    // Until the next call of it, libssl may read so many records, the one that has begun included. 1 or more.
+    void allow(unsigned records) noexcept { allowed_ = left_ > 0 ? records - 1 : records; }
     // True between two records: the last one has been handed out whole.
     bool betweenRecords() const noexcept { return left_ == 0; }
 
@@ -56,6 +56,7 @@ class RecordBio {
     static long control(bio_st* bio, int command, long number, void* pointer) noexcept;
 
     bool beginRecord() noexcept;
+    bool atEnd() const noexcept { return ended_ && (left_ > 0 ? inputBytes_ == 0 : !wholeHeader()); }
     std::size_t take(char* into, std::size_t most) noexcept;
 
     Ring<Buffer> input_;
