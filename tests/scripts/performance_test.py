@@ -33,7 +33,7 @@ def rows(name, **wanted):
 
 
 def row(name, implementation, depth=1, **shape):
-    """The only row of that run's summary for these parameters, in the fast regime."""
+    """The only row of that run's summary for these parameters, in the fast regime unless said."""
     wanted = {'load': None, 'regime': 'fast', 'implementation': implementation, 'depth': depth, **shape}
     found = rows(name, **wanted)
     assert len(found) == 1, f'{name} has {len(found)} rows of {wanted}'
@@ -173,9 +173,9 @@ class Page(unittest.TestCase):
         runs = 'plaintext_varied-20261129-173840', 'plaintext_varied-20261129-173922', 'response_varied-20261129-174014'
         for title, name in (('**Weft**, epoll', 'weft_epoll'), ('**Weft**, io_uring', 'weft_uring'), ('Asio, canned answer', 'asio'),
                             ('nginx 1.22', 'nginx'), ('Beast', 'beast')):
-            self.assertQuoted(line(title, *(paired(run, name, depth) if rows(run, implementation=name) else ''
+            self.assertQuoted(line(title, *(paired(run, name, depth, regime='slow') if rows(run, implementation=name) else ''
                                             for run, depth in zip(runs, (1, 16, 1)))))
-        self.assertQuoted(f'requests of which no two are equal, at {ratio(runs[0], "weft_epoll")}')
+        self.assertQuoted(f'requests of which no two are equal, at {ratio(runs[0], "weft_epoll", regime="slow")}')
         for title, name in (('plaintext, one connection, epoll', 'plaintext-weft_epoll-connections1'),
                             ('varied requests, 100 connections, epoll', 'plaintext_varied-weft_epoll'),
                             ('varied requests, 100 connections, io_uring', 'plaintext_varied-weft_uring'),

@@ -58,6 +58,9 @@ struct EngineSide {
     void receive() {
         for (;;) {
             Buffer plain = Buffer::allocate(readBytes);
+            const std::size_t rest = plain.writableBytes() - readBytes;  // the pool's blocks are larger
+            plain.produced(rest);
+            plain.consumed(rest);
             step = engine.receive(plain, wire);
             received += plain.view();
             if (step == SslEngine::Step::handshakeDone) ++handshakes;
