@@ -77,8 +77,6 @@ void Channel::headFlush() {
     if (output_.empty()) {
         output_.completeWritten();  // writes of no bytes
         updateWritability();
-    } else if (active() && !activeFired_) {
-        return;  // accepted, not yet registered: handlers that change the bytes, such as TLS, are not there yet
     } else if (loop_.inFlushPoint() || config_.flushImmediately || !active() || !registered() ||
                output_.flushedBytes() >= flushCap || !isWritable()) {
         flushNow();
@@ -106,6 +104,7 @@ void Channel::onFlushPoint() noexcept {
 // flush point. For bytes that it was given and did not take, the sink calls onWritable().
 [[gnu::noinline]] void Channel::flushNow() noexcept {
     if (!writes_.mayFlush() || closed() || outputEmpty()) return;
+    if (active() && !activeFired_) return;  // accepted: handlers that encrypt may be added with the registration
     PipelineEntry entry(*this);
     if (!active()) {
         output_.failFlushed(std::make_exception_ptr(NotYetConnectedException()));  // not the unflushed ones (W-6)
