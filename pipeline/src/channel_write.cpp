@@ -119,7 +119,7 @@ void Channel::onFlushPoint() noexcept {
     if (closed()) return;  // the tear-down task fails the rest
     updateWritability();
     if (closed() || output_.empty()) return;
-    if (filtered()) {  // may take nothing for now; what it holds itself, such as a handshake, is sent nevertheless
+    if (filtered()) {  // a filter may refuse bytes for a while, and still send its own, such as those of a handshake
         writes_.setFull(filter().pendingBytes() > 0);
         if (!writes_.full() && output_.flushedPosition() > given) loop_.requestFlushPoint(*this);
         return;

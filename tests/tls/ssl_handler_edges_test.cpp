@@ -157,12 +157,34 @@ TEST_P(SslHandlerEdges, AListenerMayRemoveTheHandler) {
     peer.sayClose();
 }
 
+// With half-closure: a close_notify, then a FIN. The end is told once, and the server may still answer.
+TEST_P(SslHandlerEdges, ACloseNotifyBeforeAFinIsToldOnce) {
+    Promise<ChannelRef> connected;
+    ServerBootstrap bootstrap(*group);
+    bootstrap.childOption(ChannelOption::ALLOW_HALF_CLOSURE, true).childHandler([&](Channel& channel) {
+        channel.pipeline().addLast<SslHandler>(context).addLast<Teller>(story);
+        connected.setValue(ChannelRef(channel));
+    });
+    const Server server = bootstrap.bind(anyPort).sync().channel();
+    TlsPeer peer(server.localAddress());
+    ASSERT_TRUE(peer.shakeHands());
+    const ChannelRef channel = connected.future().get();
+    peer.sayClose();
+    peer.socket().endOutput();
+    EXPECT_TRUE(eventually([&] { return story.has("peer closed"); }));
+    channel->writeAndFlush(Message(Buffer::copyOf("an answer, nevertheless")));
+    EXPECT_EQ(peer.receive(23), "an answer, nevertheless");
+    channel->close().await();
+    EXPECT_TRUE(eventually([&] { return story.has("inactive"); }));
+    EXPECT_EQ(story.events(), (std::vector<std::string>{"active", "handshake", "peer closed", "inactive"}));
+}
+
 // A connection attempt that fails ends the futures, too.
 TEST_P(SslHandlerEdges, TheFuturesEndWithAFailedConnect) {
-    SocketAddress nobody;
+    SocketAddress closedPort;
     {
         Server gone = serve();
-        nobody = gone.localAddress();
+        closedPort = gone.localAddress();
         gone.close().await();
     }
     Promise<bool> ended;
@@ -175,7 +197,7 @@ TEST_P(SslHandlerEdges, TheFuturesEndWithAFailedConnect) {
                     [&ended](const ChannelFuture& done) { ended.setValue(done.success()); });
         });
     });
-    bootstrap.connect(nobody).await();
+    bootstrap.connect(closedPort).await();
     EXPECT_FALSE(ended.future().get());
 }
 

@@ -132,10 +132,13 @@ TEST_P(SslHandlerTest, APeerThatStopsInTheHandshakeIsClosed) {
 }
 
 TEST_P(SslHandlerTest, AConnectionOutlivesTheHandshakesTimeout) {
-    const Server server = serve({.handshakeTimeout = 200ms});
+    constexpr auto timeout = 1s;
+    const Server server = serve({.handshakeTimeout = timeout});
     TlsPeer peer(server.localAddress());
     ASSERT_TRUE(peer.shakeHands());
-    std::this_thread::sleep_for(300ms);
+    Promise<void> later;
+    group->next().schedule([&later] { later.setValue(); }, timeout + 100ms);
+    later.future().await();
     peer.send("still here");
     EXPECT_EQ(peer.receive(10), "still here");
 }

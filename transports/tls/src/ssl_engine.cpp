@@ -140,8 +140,7 @@ SslEngine::Step SslEngine::readRecords(Buffer& plain) {
     const std::size_t before = plain.readableBytes();
     while (plain.writableBytes() > 0 && (::SSL_has_pending(ssl_) != 0 || bio_.readable()) && readOne(plain)) {
     }
-    if (plain.readableBytes() > before)
-        return Step::plaintext;  // what has been found after it is said in the next call
+    if (plain.readableBytes() > before) return Step::plaintext;  // the next call returns what followed
     if (failed()) return Step::failed;
     return peerClosed_ ? Step::peerClosed : Step::needInput;
 }

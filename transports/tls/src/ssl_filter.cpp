@@ -66,7 +66,7 @@ bool SslFilter::mayReceive() const noexcept {
 }
 
 void SslFilter::receive() noexcept {
-    if (receiving_) return;  // the task will
+    if (receiving_) return;  // the running call or the submitted task reads these bytes, too
     receiving_ = true;
     try {
         receiveAll();
@@ -110,6 +110,7 @@ void SslFilter::react(Step step) noexcept {
             if (!channel().closed()) below().wantRead(wantsRead_);
             return;
         case Step::peerClosed:
+            if (std::exchange(peerClosed_, true)) return;
             if (owner_ != nullptr) owner_->onPeerClosed();
             if (!channel().closed()) endInput();
             return;

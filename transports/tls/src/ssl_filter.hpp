@@ -51,10 +51,11 @@ class SslFilter final : public ChannelFilter {
     SslEngine engine_;
     bool begun_ = false;
     bool hadInput_ = false;
-    bool wantsRead_ = false;  // the channel does
-    bool receiving_ = false;  // receive() runs, or a task that will call it has been submitted
-    bool refused_ = false;    // encode() has taken nothing
-    bool resets_ = false;     // a close discards what was not sent (linger 0), so it must not look complete
+    bool peerClosed_ = false;  // and it has been reported: a FIN follows a close_notify
+    bool wantsRead_ = false;   // the channel does
+    bool receiving_ = false;   // receive() runs, or a task that will call it has been submitted
+    bool refused_ = false;     // encode() has taken nothing
+    bool resets_ = false;      // a close discards what was not sent (linger 0), so it must not look complete
 };
 
 }  // namespace weft::detail

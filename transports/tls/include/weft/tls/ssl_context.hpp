@@ -68,7 +68,7 @@ struct SslClientOptions {
     std::vector<std::string> applicationProtocols;
     SslProfile profile = SslProfile::intermediate;
     std::string ciphers;
-    // Accepts any certificate of any server: whoever is on the way can read and change everything.
+    // Accepts any certificate of any server: an attacker on the path can read and change all bytes.
     bool insecureWithoutVerification = false;
 };
 

@@ -1,5 +1,5 @@
 // SslEngine: a TLS connection without input and output. It takes received bytes and gives plaintext, takes plaintext
-// and gives records. SslHandler and TlsStream are made of it.
+// and gives records. SslHandler is made of it.
 #pragma once
 
 #include <cstddef>
