@@ -4,7 +4,7 @@
 
 namespace weft {
 
-class FibersOnSignal::Writer final : public detail::FileOnSignal<FibersOnSignal> {
+class FibersOnSignal::Writer final : public detail::FileOnSignal {
   public:
     using FileOnSignal::FileOnSignal;
 };

@@ -18,6 +18,8 @@
 #include <weft/scheduler/errors.hpp>
 #include <weft/scheduler/log.hpp>
 
+#include "signal_thread.hpp"
+
 namespace weft {
 
 namespace {
@@ -28,7 +30,7 @@ void onSignal(int signal) noexcept;
 struct HeldSignal {
     int number;
     const char* name;
-    bool onlyDefault = false;  // an action that the program has chosen stays
+    bool onlyDefault = false;  // an action that the program has chosen stays, as an OnSignal does for all of them
     bool held = false;
     struct sigaction former = {};
 
@@ -36,6 +38,7 @@ struct HeldSignal {
     void take() noexcept {
         ::sigaction(number, nullptr, &former);
         held = onlyDefault ? former.sa_handler == SIG_DFL : former.sa_handler != SIG_IGN;
+        held = held && !detail::SignalThread::handles(number);
         if (!held) return;
         struct sigaction action = {};
         action.sa_handler = &onSignal;

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-class TraceOnSignal::Writer final : public detail::FileOnSignal<TraceOnSignal> {
+class TraceOnSignal::Writer final : public detail::FileOnSignal {
   public:
     using FileOnSignal::FileOnSignal;
 };

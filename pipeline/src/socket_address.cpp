@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <ostream>
 #include <stdexcept>
 
 #include <arpa/inet.h>
@@ -180,6 +181,10 @@ std::string SocketAddress::toString() const {
     if (empty()) return "(none)";
     const std::string address = family() == AF_INET6 ? "[" + host() + "]" : host();
     return address + ":" + std::to_string(port());
+}
+
+std::ostream& operator<<(std::ostream& out, const SocketAddress& address) {
+    return out << address.toString();
 }
 
 bool operator==(const SocketAddress& left, const SocketAddress& right) noexcept {

@@ -320,17 +320,6 @@ std::size_t EventLoop::runTasks() {
     }
 }
 
-// It is never called, because it seems to wait for a flush point already.
-FlushPointListener& FlushPointListener::ignored() noexcept {
-    struct Ignored final : FlushPointListener {
-        void onFlushPoint() noexcept override {}
-    };
-    static Ignored listener;
-    static const bool once = (listener.awaitsFlushPoint_ = true);
-    static_cast<void>(once);
-    return listener;
-}
-
 void EventLoop::withdrawFlushPoint(FlushPointListener& listener) noexcept {
     if (!listener.awaitsFlushPoint_) return;
     FlushPointListener** link = &flushing_;

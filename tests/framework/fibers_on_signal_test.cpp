@@ -88,15 +88,13 @@ void writeDump(const std::string& path) {
     EXPECT_TRUE(log.await("fiber dump written to " + path)) << log.text();
 }
 
-struct ThrowingDump;
-
 detail::FileOnSignalOptions throwingDump(const std::string& path) {
     const auto write = [](std::ostream&) { throw std::runtime_error("no memory for the dump"); };
     return {.owner = "ThrowingDump", .what = "dump", .path = path, .signal = SIGUSR2, .write = write};
 }
 
 [[maybe_unused]] const bool aThrowingDumpWasMade = [] {
-    const detail::FileOnSignal<ThrowingDump> dump(throwingDump(unusedDump));
+    const detail::FileOnSignal dump(throwingDump(unusedDump));
     return true;
 }();
 
@@ -155,7 +153,7 @@ TEST_F(FilesOfDumps, APartThatCannotBeWrittenIsRemoved) {
 
 TEST_F(FilesOfDumps, APartIsRemovedAfterAnException) {
     LogCapture log;
-    const detail::FileOnSignal<ThrowingDump> dump(throwingDump(file_));
+    const detail::FileOnSignal dump(throwingDump(file_));
     ASSERT_EQ(::kill(::getpid(), SIGUSR2), 0);
     EXPECT_TRUE(log.await("the dump cannot be written to " + file_ + ": no memory for the dump"));
     EXPECT_TRUE(std::filesystem::is_empty(directory_));

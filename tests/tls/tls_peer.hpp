@@ -44,6 +44,11 @@ class TlsPeer {
         }
         return std::exchange(tls_.received, {});
     }
+    // In TLS 1.3; asks for an answer.
+    void updateKeys() {
+        tls_.updateKeys(true);
+        sendAll();
+    }
     void sayClose() {
         ::SSL_shutdown(tls_.ssl());
         sendAll();

@@ -3,6 +3,7 @@
 #include <weft/transports/tcp_stream.hpp>
 
 #include <array>
+#include <string>
 
 #include <weft/scheduler/carrier.hpp>
 #include <weft/transports/socket_io_handler.hpp>
@@ -16,10 +17,6 @@ namespace {
 
 constexpr std::size_t partsPerCall = 64;
 constexpr std::size_t fewParts = 4;  // of most calls: their frame stays small
-
-void throwIf(const ErrorCode& error, const char* call) {
-    if (error) throw SystemError(error, call);
-}
 
 iovec toIovec(std::string_view part) noexcept {
     return {const_cast<char*>(part.data()), part.size()};
@@ -58,8 +55,8 @@ std::size_t writeAll(FiberStream& stream, std::span<iovec> parts, Deadline deadl
     std::size_t written = 0;
     for (parts = dropFront(parts, 0); !parts.empty();) {
         const std::size_t count = stream.writeSome(parts, deadline, error);
-        if (error) break;
         written += count;
+        if (error) break;
         parts = dropFront(parts, count);
     }
     return written;
@@ -242,6 +239,20 @@ ErrorCode TcpStream::getOption(SocketOption option, int& value) const {
     ErrorCode error;
     FiberStream* stream = usable("TcpStream::getOption", error);
     return stream ? stream->getOption(option, value) : error;
+}
+
+std::unique_ptr<FiberStream> TcpStream::release() noexcept {
+    return std::move(stream_);
+}
+
+std::string_view TcpStream::errorText() const noexcept {
+    return stream_ ? stream_->errorText() : std::string_view();
+}
+
+void TcpStream::throwIf(const ErrorCode& error, const char* call) const {
+    if (!error) return;
+    const std::string_view more = errorText();
+    throw SystemError(error, more.empty() ? call : call + (" (" + std::string(more) + ")"));
 }
 
 SocketAddress TcpStream::localAddress() const {

@@ -70,7 +70,7 @@ ClientResponse Client::perform(const Origin& server, const ClientRequest& reques
         response = {};
     }
     if (!response.succeeded()) {  // keeps what an exception about the response would say
-        response.request_ = request.method + " http://" + server.toString() + request.target;
+        response.request_ = detail::nameOf(server, request);
     }
     return response;
 }
@@ -82,22 +82,44 @@ ClientExchange Client::begin(const Origin& server, ClientRequest request, const 
     return ClientExchange(std::move(exchange));
 }
 
-ClientResponse Client::get(std::string_view url, const RequestOptions& options) const {
+ClientResponse Client::perform(Method method, std::string_view url, const RequestOptions& options,
+                               ErrorCode* error) const {
     const Url where = Url::parse(url);
-    return request(where.origin, {Method::get, where.target}, options);
+    return perform(where.origin, {method, where.target}, options, error);
+}
+
+ClientResponse Client::get(std::string_view url, const RequestOptions& options) const {
+    return perform(Method::get, url, options, nullptr);
+}
+
+ClientResponse Client::get(std::string_view url, const RequestOptions& options, ErrorCode& error) const {
+    return perform(Method::get, url, options, &error);
 }
 
 ClientResponse Client::head(std::string_view url, const RequestOptions& options) const {
+    return perform(Method::head, url, options, nullptr);
+}
+
+ClientResponse Client::head(std::string_view url, const RequestOptions& options, ErrorCode& error) const {
+    return perform(Method::head, url, options, &error);
+}
+
+ClientResponse Client::postTo(std::string_view url, Buffer body, std::string_view contentType,
+                              const RequestOptions& options, ErrorCode* error) const {
     const Url where = Url::parse(url);
-    return request(where.origin, {Method::head, where.target}, options);
+    ClientRequest post(Method::post, where.target, std::move(body));
+    if (!contentType.empty()) post.headers.add("Content-Type", contentType);
+    return perform(where.origin, post, options, error);
 }
 
 ClientResponse Client::post(std::string_view url, Buffer body, std::string_view contentType,
                             const RequestOptions& options) const {
-    const Url where = Url::parse(url);
-    ClientRequest post(Method::post, where.target, std::move(body));
-    if (!contentType.empty()) post.headers.add("Content-Type", contentType);
-    return request(where.origin, std::move(post), options);
+    return postTo(url, std::move(body), contentType, options, nullptr);
+}
+
+ClientResponse Client::post(std::string_view url, Buffer body, std::string_view contentType,
+                            const RequestOptions& options, ErrorCode& error) const {
+    return postTo(url, std::move(body), contentType, options, &error);
 }
 
 ClientStats Client::stats() const {

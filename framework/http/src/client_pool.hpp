@@ -93,7 +93,7 @@ class ClientPool final : private TimerEntry {
     };
     struct OriginHash {
         std::size_t operator()(const Origin& origin) const noexcept {
-            return std::hash<std::string>()(origin.host()) * 31 + origin.port();
+            return std::hash<std::string>()(origin.host()) * 31 + origin.port();  // rarely two schemes
         }
     };
     struct Waiter {

@@ -46,6 +46,10 @@ bool isIdempotent(Method method) noexcept {
 
 }  // namespace
 
+std::string nameOf(const Origin& origin, const ClientRequest& request) {
+    return request.method + " " + std::string(textOf(origin.scheme())) + "://" + origin.toString() + request.target;
+}
+
 Exchange::Exchange(const std::shared_ptr<ClientPool>& pool, const Origin& origin, const ClientRequest& request,
                    const RequestOptions& options, Timeout timeout, ClientResponse& response)
     : pool_(pool),
@@ -104,6 +108,10 @@ void Exchange::begin() {
 }
 
 void Exchange::open() {
+    if (origin_.scheme() == Scheme::https) {
+        security_ = security();
+        if (!security_) return;
+    }
     if (!origin_.address().empty()) return connect({origin_.address()});
     const Resolver::Addresses addresses = resolve();
     if (!addresses.empty()) connect(weft::detail::alternating(addresses));
@@ -127,10 +135,31 @@ void Exchange::connect(const Resolver::Addresses& addresses) {
     FirstConnection first;
     if (!cancelled_) first = connectToFirst(addresses, pool_->options()->connectTimeout, waitDeadline_);
     const ErrorCode error = cancelled_ ? operationAborted() : first.error;
-    if (!error) return lease_.fill(std::move(first.stream));
+    if (!error) return use(std::move(first.stream));
     std::string what = "cannot connect";
     if (origin_.address().empty() && !first.refusals.empty()) what += " to " + first.refusals;
     fail(error, what + "; " + std::string(connectAdvice(error)));
+}
+
+void Exchange::use(TcpStream stream) {
+    if (security_) {
+        ErrorCode error;
+        std::string text;
+        stream = security_->secure(std::move(stream), origin_.host(), waitDeadline_, error, text);
+        if (error) return fail(error, "no secure connection" + (text.empty() ? std::string() : " (" + text + ")"));
+    }
+    lease_.fill(std::move(stream));
+}
+
+std::shared_ptr<const StreamSecurity> Exchange::security() {
+    if (pool_->options()->tls) return pool_->options()->tls;
+    try {
+        if (auto linked = linkedStreamSecurity()) return linked;
+        fail(fromErrno(EPROTONOSUPPORT), "https needs TLS: link the program with weft::tls, or set ClientOptions::tls");
+    } catch (const ConfigurationError& error) {
+        fail(fromErrno(EPROTONOSUPPORT), error.what());
+    }
+    return nullptr;
 }
 
 bool Exchange::mayRepeat() const noexcept {
@@ -303,9 +332,7 @@ void Exchange::cancel() noexcept {
 }
 
 ClientError Exchange::failure(const ErrorCode& error, std::string_view what) const {
-    return ClientError(error,
-                       request_.method + " http://" + origin_.toString() + request_.target + ": " + std::string(what),
-                       parser_->status());
+    return ClientError(error, nameOf(origin_, request_) + ": " + std::string(what), parser_->status());
 }
 
 }  // namespace weft::http::detail

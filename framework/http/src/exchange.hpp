@@ -11,10 +11,14 @@
 
 #include <weft/framework/resolver.hpp>
 #include <weft/http/client_request.hpp>
+#include <weft/transports/stream_security.hpp>
 #include "client_pool.hpp"
 #include "client_response_parser.hpp"
 
 namespace weft::http::detail {
+
+// "GET https://127.0.0.1:9000/fruits", for errors.
+std::string nameOf(const Origin& origin, const ClientRequest& request);
 
 // Context: fibers of one carrier; one may send while another receives. `origin`, `request` and `response` must
 // outlive it.
@@ -59,6 +63,8 @@ class Exchange {
     void encode();
     void open();
     void connect(const Resolver::Addresses& addresses);
+    void use(TcpStream stream);
+    std::shared_ptr<const StreamSecurity> security();
     Resolver::Addresses resolve();
     void sendRequest();
     void sendPromptly(std::string_view head, std::string_view body);
@@ -84,6 +90,7 @@ class Exchange {
     Buffer head_;               // encoded; empty once it has been sent
     bool keepAlive_ = true;     // as encoded
     ClientPool::Lease lease_;
+    std::shared_ptr<const StreamSecurity> security_;  // of an https origin, once a connection is opened
     std::optional<ClientResponseParser> parser_;
     ErrorCode error_;
     std::string failedStep_;       // the step that failed, or what was wrong with the response

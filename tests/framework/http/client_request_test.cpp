@@ -150,6 +150,22 @@ TEST_F(ClientPoolTest, HeadersAndHostGoOutAsGiven) {
               "GET /a HTTP/1.1\r\nHost: shop.test\r\nAccept: text/plain\r\nConnection: close\r\n\r\n");
 }
 
+TEST_F(ClientPoolTest, HttpsNeedsTls) {
+    inFiber([&] {
+        ErrorCode error;
+        const std::string url = "https://127.0.0.1:1/";  // where nobody listens
+        EXPECT_EQ(Client().get(url, {}, error).body(), "");
+        EXPECT_EQ(error, fromErrno(EPROTONOSUPPORT));
+        try {
+            Client().get(url);
+            FAIL() << "no exception";
+        } catch (const http::ClientError& failure) {
+            EXPECT_NE(std::string(failure.what()).find("link the program with weft::tls"), std::string::npos)
+                << failure.what();
+        }
+    });
+}
+
 TEST_F(ClientPoolTest, InvalidArgumentsThrowAndNameTheAcceptedValues) {
     EXPECT_THROW(Client(with(&ClientOptions::maxPerHost, 0)), std::invalid_argument);
     EXPECT_THROW(Client(with(&ClientOptions::maxConnections, 0)), std::invalid_argument);
@@ -159,8 +175,8 @@ TEST_F(ClientPoolTest, InvalidArgumentsThrowAndNameTheAcceptedValues) {
     const Client client;
     EXPECT_THROW(client.get("http://127.0.0.1:1/"), std::logic_error);  // not in a fiber
     inFiber([&] {
-        for (const char* url : {"", "127.0.0.1:1/", "https://127.0.0.1/", "http://", "http://a:0/", "http://a:70000/",
-                                "http://a b/", "http://u@a/", "http://a/#top", "http://[::1/"}) {
+        for (const char* url : {"", "127.0.0.1:1/", "ftp://127.0.0.1/", "https:/a", "http://", "http://a:0/",
+                                "http://a:70000/", "http://a b/", "http://u@a/", "http://a/#top", "http://[::1/"}) {
             EXPECT_THROW(client.get(url), std::invalid_argument) << url;
         }
         const SocketAddress nobody = SocketAddress::loopbackV4(1);

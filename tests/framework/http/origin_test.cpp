@@ -19,6 +19,15 @@ TEST(UrlTest, SplitsIntoItsParts) {
     EXPECT_EQ(both("http://[::1]/"), "[::1]:80 [::1]:80 /");
     EXPECT_EQ(both("http://[fe80::1%257]:90/"), "[fe80::1%7]:90 [fe80::1]:90 /");
     EXPECT_EQ(both("http://[fe80::1%7]/"), "[fe80::1%7]:80 [fe80::1]:80 /");
+    EXPECT_EQ(both("https://shop.test/a"), "shop.test:443 shop.test /a");
+    EXPECT_EQ(both("https://shop.test:80/"), "shop.test:80 shop.test:80 /");
+    EXPECT_EQ(both("https://[::1]/"), "[::1]:443 [::1]:443 /");
+}
+
+TEST(UrlTest, OriginsOfTwoSchemesDiffer) {
+    EXPECT_EQ(http::Url::parse("https://shop.test").origin, http::Origin("shop.test", 443, http::Scheme::https));
+    EXPECT_FALSE(http::Url::parse("https://shop.test").origin == http::Origin("shop.test", 443));
+    EXPECT_FALSE(http::Url::parse("http://shop.test:443").origin == http::Url::parse("https://shop.test").origin);
 }
 
 }  // namespace

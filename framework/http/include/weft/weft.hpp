@@ -79,6 +79,8 @@
 #include <weft/framework/event_loop_group.hpp>
 #include <weft/framework/fibers_on_signal.hpp>
 #include <weft/framework/logging.hpp>
+#include <weft/framework/on_signal.hpp>
+#include <weft/framework/run_main.hpp>
 #include <weft/framework/run_until_signal.hpp>
 #include <weft/framework/server.hpp>
 #include <weft/framework/server_bootstrap.hpp>

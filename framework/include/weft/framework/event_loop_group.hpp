@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include <weft/scheduler/carrier_group.hpp>
 #include <weft/scheduler/detail/build_tag.hpp>
@@ -65,6 +66,11 @@ class EventLoopGroup {
     // The calling carrier's loop if it belongs to this group, otherwise round robin. Context: any thread.
     EventLoop& next() noexcept;
     CarrierGroup& carriers() noexcept { return *carriers_; }
+    // Starts a fiber: see CarrierGroup::spawn().
+    template <class F>
+    auto spawn(F&& fn, SpawnOptions options = {}) {
+        return carriers_->spawn(std::forward<F>(fn), options);
+    }
 
     // Drains every server bound on this group's loops, all at the same time: see Server::drain(). A bind that is in
     // progress fails with operation_aborted; one that begins later is not affected. Returns the number of connections

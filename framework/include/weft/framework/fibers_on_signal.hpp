@@ -20,8 +20,9 @@ namespace weft {
 // in the parent only. The forked process may have an object of its own, for a group of its own.
 class FibersOnSignal {
   public:
-    // Throws std::logic_error when the process already has one, std::invalid_argument when `signal` cannot be handled,
-    // and SystemError when no descriptor or thread is left. `group` must outlive the object. Context: any thread.
+    // Throws std::logic_error when an object of this kind or an OnSignal handles `signal`, std::invalid_argument when
+    // it cannot be handled, and SystemError when no descriptor or thread is left. `group` must outlive the object.
+    // Context: any thread.
     FibersOnSignal(CarrierGroup& group, std::string path, int signal = SIGUSR2);
     // Restores the former handler of the signal. Blocks the thread while a dump is being written: up to a second if a
     // carrier does not answer, and up to another one if the reader of a pipe does not read. A requested dump that has

@@ -64,6 +64,8 @@ class ServerBootstrap {
     BindFuture bind(const SocketAddress& local);
     // `host` is numeric, or "" for any IPv4 address; otherwise throws std::invalid_argument quoting it.
     BindFuture bind(std::string_view host, std::uint16_t port) { return bind(SocketAddress(host, port)); }
+    // "ADDR:PORT"; throws as SocketAddress::parse().
+    BindFuture bind(std::string_view address) { return bind(SocketAddress::parse(address)); }
 
   private:
     AcceptMode resolvedMode() const;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -42,6 +43,8 @@ class SocketAddress {
     std::string toString() const;  // "127.0.0.1:80", "[::1]:80"; "(none)" when empty
 
     friend bool operator==(const SocketAddress& left, const SocketAddress& right) noexcept;
+    // toString()
+    friend std::ostream& operator<<(std::ostream& out, const SocketAddress& address);
 
   private:
     union Storage {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #include <sys/uio.h>
 
@@ -32,7 +33,8 @@ class FiberStream {
     // Reads at most `most` bytes (>= 1) into a buffer from the carrier's pool. The buffer is allocated once there are
     // bytes to read, so a waiting fiber holds none. Empty without an error: the end of the stream. No memory: ENOMEM.
     virtual Buffer readSome(std::size_t most, Deadline deadline, ErrorCode& error) = 0;
-    // Writes at least one byte of `parts` (1 to 1024 of them), in order. Returns 0 only with an error.
+    // Writes at least one byte of `parts` (1 to 1024 of them), in order. Returns 0 only with an error. A stream that
+    // encodes may return bytes with an error: it has taken them, and sends them as long as it is open.
     virtual std::size_t writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) = 0;
     // At most one system call each; they never wait or yield. EAGAIN where readSome() or writeSome() would wait.
     virtual std::size_t tryReadSome(std::span<char> into, ErrorCode& error) noexcept = 0;
@@ -46,6 +48,8 @@ class FiberStream {
     virtual ErrorCode getOption(SocketOption option, int& value) const = 0;
     virtual SocketAddress localAddress() const = 0;
     virtual SocketAddress remoteAddress() const = 0;
+    // What is known of the last error besides its code; may be empty. Valid until the next call.
+    virtual std::string_view errorText() const noexcept { return {}; }
 };
 
 // One listening socket for fibers. Context and errors as for FiberStream. Any number of fibers may accept at once; each

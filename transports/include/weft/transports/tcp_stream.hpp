@@ -47,7 +47,7 @@ inline ErrorCode endOfStream() noexcept {
 // closed, the carrier shuts down, or a cancellation or the deadline of a scope ends the wait (a read or write that need
 // not wait succeeds nevertheless, and bytes that arrive during a cancelled wait stay for the next read); EALREADY when
 // another fiber is in the same kind of call; otherwise the kernel's error. After a reset, every write and (once the
-// bytes received before it are read) every read fails with the same error.
+// bytes received before it are read) every read fails with the same error. A TlsStream is one, too.
 class TcpStream {
   public:
     // Connects on the running fiber's carrier and sets TCP_NODELAY. A connection of the socket to itself counts as
@@ -123,9 +123,22 @@ class TcpStream {
     SocketAddress localAddress() const;   // empty when closed
     SocketAddress remoteAddress() const;  // empty when closed
 
-  private:
-    FiberStream* usable(const char* call, ErrorCode& error) const;
+    // The carrier to which it belongs; null when default-constructed or moved from.
+    Carrier* carrier() const noexcept { return stream_ ? carrier_ : nullptr; }
+    // Gives the transport's stream away, for one that decorates it; this one is closed from then on. Null when
+    // carrier() is.
+    std::unique_ptr<FiberStream> release() noexcept;
 
+    // What is known of the last error besides its code, as by TLS; may be empty. Valid until the next call.
+    std::string_view errorText() const noexcept;
+
+  protected:
+    FiberStream* fiberStream() const noexcept { return stream_.get(); }
+    // Null, with an error, when closed. Checks the context.
+    FiberStream* usable(const char* call, ErrorCode& error) const;
+    void throwIf(const ErrorCode& error, const char* call) const;
+
+  private:
     Carrier* carrier_ = nullptr;
     std::unique_ptr<FiberStream> stream_;  // null: default-constructed, closed
     Deadline deadline_ = never;

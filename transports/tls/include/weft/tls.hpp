@@ -5,3 +5,4 @@
 #include <weft/tls/ssl_engine.hpp>
 #include <weft/tls/ssl_error.hpp>
 #include <weft/tls/ssl_handler.hpp>
+#include <weft/tls/tls_stream.hpp>

@@ -1,4 +1,5 @@
-// http::Client: HTTP/1.1 requests that block only their fiber. Keep-alive connections are pooled per carrier.
+// http::Client: HTTP/1.1 requests, plain or over TLS, that block only their fiber. Keep-alive connections are pooled
+// per carrier.
 #pragma once
 
 #include <memory>
@@ -24,6 +25,9 @@ namespace weft::http {
 // reused connection ends before a byte of the response has arrived, an idempotent request (GET, HEAD, PUT, DELETE,
 // OPTIONS, TRACE) that is not streamed is retried once, on a fresh connection. Any status counts as a response.
 //
+// https: the server must prove that it is the host of the URL, by a certificate that ClientOptions::tls trusts. An end
+// without TLS's own is an error wherever it could be an attacker's.
+//
 // Context: fibers of carriers with sockets (std::logic_error elsewhere). Blocks the fiber. Throws
 // BlockingOperationException where nothing may block, and std::invalid_argument for a request that cannot be sent (bad
 // target, header or host; CONNECT and Upgrade, which need a ClientCodec). Failures: throws ClientError, or with `error`
@@ -43,11 +47,15 @@ class Client {
         return perform(server, request, options, &error);
     }
 
-    // `url` is "http://host[:port]/path?query"; see Url.
+    // `url` is "http://host[:port]/path?query" or "https://..."; see Url.
     ClientResponse get(std::string_view url, const RequestOptions& options = {}) const;
+    ClientResponse get(std::string_view url, const RequestOptions& options, ErrorCode& error) const;
     ClientResponse head(std::string_view url, const RequestOptions& options = {}) const;
+    ClientResponse head(std::string_view url, const RequestOptions& options, ErrorCode& error) const;
     ClientResponse post(std::string_view url, Buffer body, std::string_view contentType,
                         const RequestOptions& options = {}) const;
+    ClientResponse post(std::string_view url, Buffer body, std::string_view contentType, const RequestOptions& options,
+                        ErrorCode& error) const;
 
     // For reading the response, and with ClientRequest::streamed also sending the request, in pieces. Returns when the
     // request, or the head of a streamed one, has been sent. RequestOptions::maxBodyBytes does not apply.
@@ -63,6 +71,9 @@ class Client {
     // `error` may be null: then it throws.
     ClientResponse perform(const Origin& server, const ClientRequest& request, const RequestOptions& options,
                            ErrorCode* error) const;
+    ClientResponse perform(Method method, std::string_view url, const RequestOptions& options, ErrorCode* error) const;
+    ClientResponse postTo(std::string_view url, Buffer body, std::string_view contentType,
+                          const RequestOptions& options, ErrorCode* error) const;
 
     std::shared_ptr<const ClientOptions> options_;
 };

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include <weft/http/limits.hpp>
@@ -11,7 +12,8 @@
 
 namespace weft {
 class Resolver;
-}
+class StreamSecurity;
+}  // namespace weft
 
 namespace weft::http {
 
@@ -26,6 +28,9 @@ struct ClientOptions {
     Duration connectTimeout = std::chrono::seconds(10);
     Limits limits = {};            // on response heads
     Resolver* resolver = nullptr;  // for host names; null: Resolver::system(). Must outlive the client
+    // For https: an SslContext of weft::tls, for example. Null: trusts the system's authorities, if the program is
+    // linked with weft::tls.
+    std::shared_ptr<const StreamSecurity> tls = nullptr;
 
     // Throws std::invalid_argument naming the option, its value and what is accepted.
     void validate() const;

@@ -12,6 +12,7 @@
 namespace weft {
 
 class SslEngine;
+class StreamSecurity;
 
 // PEM data: the name of a file, which is read once, or the text itself.
 class PemSource {
@@ -81,6 +82,9 @@ class SslContext {
     static SslContext client(const SslClientOptions& options = {});
 
     bool isServer() const noexcept;
+    // A client's context makes the connections of an http::Client secure: ClientOptions::tls. Throws
+    // std::invalid_argument for a server's.
+    operator std::shared_ptr<const StreamSecurity>() const;
 
   private:
     friend class SslEngine;

@@ -1,0 +1,54 @@
+// TlsStream: a TLS connection that fibers use with plain blocking calls.
+#pragma once
+
+#include <chrono>
+#include <string_view>
+
+#include <weft/scheduler/deadline.hpp>
+#include <weft/tls/ssl_context.hpp>
+#include <weft/transports/tcp_stream.hpp>
+
+namespace weft {
+
+class SslEngine;
+
+struct TlsStreamOptions {
+    // From the construction: a peer that stops in the handshake holds 77 KiB. 0: no limit.
+    Duration handshakeTimeout = std::chrono::seconds(10);
+};
+
+// Used as the TcpStream that it is, with that contract, and may be moved into one. The first call that reads or writes
+// shakes hands. What differs:
+// * Errors are SslErrors, too; the throwing calls also say what libssl does. After one of them, and after a handshake
+//   that took too long (ETIMEDOUT), all calls fail with it.
+// * An end of the stream without the peer's close_notify is SslError::truncated.
+// * shutdownOutput() sends a close_notify, shakes hands if that has not been done, and fails with EAGAIN while the peer
+//   has sent half of a key update. Reading goes on.
+// * close() and the destructor send a close_notify if the socket takes it at once, and discard bytes that tryWrite(),
+// or
+//   a write() that has failed, has taken and the socket has not.
+// * A write() that fails has taken the bytes that it returns. They are sent, by a fiber of the stream's own, as long as
+//   the stream is open; a second write() goes on behind them.
+// * tryRead() and tryWrite() fail with EAGAIN before the handshake is done. tryRead() does so, too, when only a part of
+//   a record, or a message of TLS itself has arrived.
+// While a fiber waits in read(), no memory of the stream's own is in use besides libssl's.
+class TlsStream : public TcpStream {
+  public:
+    TlsStream() noexcept = default;  // closed
+    // A server's side of `socket`, which becomes closed. Throws std::invalid_argument for a client's context or a
+    // negative timeout, std::bad_alloc.
+    TlsStream(TcpStream socket, const SslContext& server, const TlsStreamOptions& options = {});
+    // A client's side; `serverName` as for SslEngine, which may throw. Throws std::invalid_argument for a server's
+    // context, too.
+    TlsStream(TcpStream socket, const SslContext& client, std::string_view serverName,
+              const TlsStreamOptions& options = {});
+
+    // Shakes hands, unless that has been done. Blocks the fiber; errors as for read(). Counts as reading and writing.
+    void handshake();
+    void handshake(ErrorCode& error);
+
+    // What was negotiated. Not for a closed-by-construction or moved-from stream. Lifetime: the stream's.
+    const SslEngine& engine() const noexcept;
+};
+
+}  // namespace weft

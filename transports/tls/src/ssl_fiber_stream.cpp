@@ -1,0 +1,292 @@
+#include "ssl_fiber_stream.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include <sys/uio.h>
+
+#include <weft/pipeline/channel_filter.hpp>
+#include <weft/scheduler/this_fiber.hpp>
+
+namespace weft::detail {
+
+namespace {
+
+constexpr std::size_t mostPlain = SslEngine::mostPlaintext;
+
+std::string_view viewOf(const iovec& part) noexcept {
+    return {static_cast<const char*>(part.iov_base), part.iov_len};
+}
+
+}  // namespace
+
+class SslFiberStream::Claim {
+  public:
+    Claim(bool& taken, ErrorCode& error) noexcept : taken_(taken), won_(!std::exchange(taken, true)) {
+        error = won_ ? ErrorCode() : fromErrno(EALREADY);
+    }
+    ~Claim() {
+        if (won_) taken_ = false;
+    }
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+
+  private:
+    bool& taken_;
+    const bool won_;
+};
+
+// What every call fails with, or none.
+ErrorCode SslFiberStream::state() const noexcept {
+    if (!isOpen()) return operationAborted();
+    if (timedOut_) return weft::timedOut();
+    return engine_.error();
+}
+
+std::string_view SslFiberStream::errorText() const noexcept {
+    return timedOut_ ? "the TLS handshake took too long" : engine_.errorText();
+}
+
+// ---- handshake ----
+
+ErrorCode SslFiberStream::connect(const SocketAddress&, Deadline) {
+    return fromErrno(EISCONN);
+}
+
+ErrorCode SslFiberStream::handshake(Deadline deadline) {
+    ErrorCode reading, writing;
+    const Claim reads(reads_, reading);
+    const Claim writes(writes_, writing);
+    if (reading || writing) return reading ? reading : writing;
+    return shakeHands(deadline);
+}
+
+ErrorCode SslFiberStream::shakeHands(Deadline deadline) {
+    if (engine_.handshakeDone()) [[likely]]
+        return state();
+    if (!engine_.isServer() && !std::exchange(begun_, true)) engine_.begin(out_->records());
+    const ErrorCode error = receiveUntil([this] { return engine_.handshakeDone(); }, std::min(deadline, handshakeEnd_));
+    if (error != weft::timedOut() || deadline < handshakeEnd_ || engine_.handshakeDone()) return error;
+    timedOut_ = true;
+    return error;
+}
+
+// TLS 1.3 forbids to send while a message of the peer is incomplete.
+ErrorCode SslFiberStream::awaitWritable(Deadline deadline) {
+    if (const ErrorCode error = shakeHands(deadline)) return error;
+    if (!engine_.isWaitingForPeer()) [[likely]]
+        return {};
+    return receiveUntil([this] { return !engine_.isWaitingForPeer(); }, deadline);
+}
+
+// Sends what the engine answers, and at last its alert.
+template <class Ready>
+ErrorCode SslFiberStream::receiveUntil(Ready ready, Deadline deadline) {
+    for (;;) {
+        while (!ready() && receiveOnce(mostPlain)) {
+        }
+        if (engine_.failed()) out_->sendNow();
+        if (const ErrorCode error = state()) return error;
+        if (const ErrorCode error = out_->sendAll(deadline)) return error;
+        if (ready()) return {};
+        if (ended_) return fromErrno(EPIPE);
+        if (const ErrorCode error = pump(deadline)) return error;
+    }
+}
+
+// ---- input ----
+
+// Reads once from the socket, or waits until another fiber has.
+ErrorCode SslFiberStream::pump(Deadline deadline) {
+    if (input_.taken()) return input_.await("TlsStream::read", deadline);
+    ErrorCode error;
+    const IoTurn::Hold hold(input_);
+    Buffer bytes = out_->socket().readSome(mostPlain, deadline, error);
+    if (error) return error;
+    feed(std::move(bytes));
+    return {};
+}
+
+void SslFiberStream::feed(Buffer&& bytes) {
+    if (bytes.empty()) {
+        engine_.endInput();
+    } else {
+        engine_.feed(std::move(bytes));
+    }
+}
+
+// False: nothing more can be received now. A record of which libssl has a part counts as input, so ask receive().
+bool SslFiberStream::receiveOnce(std::size_t most) {
+    if (!engine_.hasInput()) return false;
+    Buffer plain;
+    if (engine_.handshakeDone()) plain = Buffer::allocate(std::min(most, mostPlain));
+    const SslEngine::Step step = engine_.receive(plain, out_->records());
+    if (plain_.empty()) {
+        plain_ = std::move(plain);
+    } else {
+        plain_.append(plain.view());
+    }
+    if (step == SslEngine::Step::peerClosed) ended_ = true;
+    return step == SslEngine::Step::plaintext || step == SslEngine::Step::handshakeDone;
+}
+
+// True: there is plaintext.
+bool SslFiberStream::receive(std::size_t most, ErrorCode& error) {
+    while (plain_.empty() && receiveOnce(most)) {
+    }
+    out_->sendNow();  // a failure is the writer's
+    if (!plain_.empty()) return true;
+    if (out_->records().pendingBytes() > 2 * ChannelFilter::mostEncoded)
+        error = SslError::tooManyEmptyRecords;  // the peer reads no answers to its key updates
+    if (!error && engine_.failed()) error = state();
+    return false;
+}
+
+// False: the end of the stream, or an error.
+bool SslFiberStream::fill(std::size_t most, Deadline deadline, ErrorCode& error) {
+    thisFiber::yieldIfDue();
+    if (!plain_.empty() && isOpen()) return true;
+    for (error = shakeHands(deadline); !error; error = pump(deadline)) {
+        if (receive(most, error)) return true;
+        if (error || ended_) break;
+    }
+    return false;
+}
+
+std::size_t SslFiberStream::takePlain(std::span<char> into) noexcept {
+    const std::size_t count = std::min(into.size(), plain_.readableBytes());
+    std::memcpy(into.data(), plain_.readData(), count);
+    plain_.consumed(count);
+    if (plain_.empty()) plain_ = Buffer();
+    return count;
+}
+
+std::size_t SslFiberStream::readSome(std::span<char> into, Deadline deadline, ErrorCode& error) {
+    const Claim claim(reads_, error);
+    if (error) return 0;
+    try {
+        if (!fill(into.size(), deadline, error)) return 0;
+    } catch (const std::bad_alloc&) {
+        error = fromErrno(ENOMEM);
+        return 0;
+    }
+    return takePlain(into);
+}
+
+Buffer SslFiberStream::readSome(std::size_t most, Deadline deadline, ErrorCode& error) {
+    const Claim claim(reads_, error);
+    if (error) return {};
+    try {
+        if (!fill(most, deadline, error)) return {};
+    } catch (const std::bad_alloc&) {
+        error = fromErrno(ENOMEM);
+        return {};
+    }
+    return plain_.readableBytes() <= most ? std::exchange(plain_, Buffer()) : plain_.split(most);
+}
+
+std::size_t SslFiberStream::tryReadSome(std::span<char> into, ErrorCode& error) noexcept {
+    const Claim claim(reads_, error);
+    if (!error) error = state();
+    if (!error && (!engine_.handshakeDone() || input_.taken())) error = fromErrno(EAGAIN);
+    if (error) return 0;
+    try {
+        if (receive(into.size(), error)) return takePlain(into);
+        if (error || ended_) return 0;
+        Buffer bytes = Buffer::allocate(mostPlain);
+        bytes.produced(out_->socket().tryReadSome({bytes.writeData(), mostPlain}, error));
+        if (error) return 0;
+        feed(std::move(bytes));
+        if (receive(into.size(), error)) return takePlain(into);
+    } catch (const std::bad_alloc&) {
+        error = fromErrno(ENOMEM);
+    }
+    if (!error && !ended_) error = fromErrno(EAGAIN);
+    return 0;
+}
+
+// ---- output ----
+
+// Appends records with the first bytes of `parts` until `most` bytes wait. Small parts share a record.
+std::size_t SslFiberStream::encode(std::span<const iovec> parts, std::size_t most) noexcept {
+    constexpr std::size_t worthARecord = 4096;
+    std::size_t taken = 0;
+    for (std::size_t part = 0, begin = 0; part < parts.size() && out_->records().pendingBytes() < most;) {
+        std::string_view bytes = viewOf(parts[part]).substr(begin);
+        Buffer joined;
+        if (bytes.size() < worthARecord && part + 1 < parts.size()) joined = Buffer::tryAllocate(mostPlain);
+        if (joined) {
+            for (std::size_t next = part, from = begin; next < parts.size(); ++next, from = 0) {
+                const std::string_view more = viewOf(parts[next]).substr(from);
+                joined.append(more.substr(0, mostPlain - joined.readableBytes()));
+            }
+            bytes = joined.view();
+        }
+        std::size_t sent = bytes.empty() ? 0 : engine_.send(bytes, out_->records());
+        if (sent == 0 && !bytes.empty()) break;
+        taken += sent;
+        for (sent += begin, begin = 0; part < parts.size() && sent >= parts[part].iov_len; ++part)
+            sent -= parts[part].iov_len;
+        begin = sent;
+    }
+    return taken;
+}
+
+std::size_t SslFiberStream::writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) {
+    thisFiber::yieldIfDue();
+    const Claim claim(writes_, error);
+    if (error) return 0;
+    try {
+        error = awaitWritable(deadline);
+        if (!error && outputEnded_) error = fromErrno(EPIPE);
+        if (!error) error = out_->sendAll(deadline);  // what calls before have left
+        if (error) return 0;
+        const std::size_t taken = encode(parts, ChannelFilter::mostEncoded);
+        error = out_->sendAll(deadline);
+        if (!error && taken == 0) error = engine_.error();
+        return taken;
+    } catch (const std::bad_alloc&) {
+        error = fromErrno(ENOMEM);
+        return 0;
+    }
+}
+
+std::size_t SslFiberStream::tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept {
+    const Claim claim(writes_, error);
+    if (!error) error = state();
+    if (!error && outputEnded_) error = fromErrno(EPIPE);
+    if (!error && (!engine_.handshakeDone() || engine_.isWaitingForPeer() || !out_->empty())) error = fromErrno(EAGAIN);
+    if (error) return 0;
+    const std::size_t taken = encode(parts, 2 * mostPlain);
+    error = out_->sendNow();
+    if (!error && taken == 0) error = engine_.error();
+    return taken;
+}
+
+// ---- the end ----
+
+ErrorCode SslFiberStream::shutdownOutput() {
+    if (const ErrorCode error = shakeHands(never)) return error;
+    if (engine_.isWaitingForPeer()) return fromErrno(EAGAIN);
+    if (std::exchange(outputEnded_, true)) return {};
+    engine_.closeOutput(out_->records());
+    return out_->endOutput();
+}
+
+void SslFiberStream::close() noexcept {
+    if (!isOpen()) return;
+    if (!resets_ && !outputEnded_ && out_->empty()) {
+        engine_.closeOutput(out_->records());
+        out_->sendNow();
+    }
+    out_->close();
+}
+
+ErrorCode SslFiberStream::setOption(SocketOption option, int value) {
+    if (option == SocketOption::linger) resets_ = value == 0;
+    return out_->socket().setOption(option, value);
+}
+
+}  // namespace weft::detail

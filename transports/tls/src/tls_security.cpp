@@ -1,0 +1,52 @@
+// How http::Client gets TLS without knowing it.
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <weft/tls/ssl_context.hpp>
+#include <weft/tls/tls_stream.hpp>
+#include <weft/transports/stream_security.hpp>
+
+namespace weft {
+
+namespace {
+
+// A zone is meaningful on this machine only, and no part of a certificate.
+std::string withoutZone(const std::string& name) {
+    return name.substr(0, name.find('%'));
+}
+
+class TlsSecurity final : public StreamSecurity {
+  public:
+    explicit TlsSecurity(SslContext context) : context_(std::move(context)) {
+        if (context_.isServer()) throw std::invalid_argument("a server's SslContext cannot secure a client's streams");
+    }
+
+    TcpStream secure(TcpStream stream, const std::string& serverName, Deadline deadline, ErrorCode& error,
+                     std::string& text) const override {
+        stream.setDeadline(deadline);
+        TlsStream secured(std::move(stream), context_, withoutZone(serverName));
+        secured.handshake(error);
+        if (!error) return secured;
+        text = secured.errorText();
+        return {};
+    }
+
+  private:
+    const SslContext context_;
+};
+
+}  // namespace
+
+SslContext::operator std::shared_ptr<const StreamSecurity>() const {
+    return std::make_shared<const TlsSecurity>(*this);
+}
+
+}  // namespace weft
+
+// The weak symbol of linkedStreamSecurity(). Whoever links weft::tls tells the linker that it is wanted.
+extern "C" const std::shared_ptr<const weft::StreamSecurity>* weft_linked_stream_security() {
+    static const std::shared_ptr<const weft::StreamSecurity> trustsTheSystem = weft::SslContext::client();
+    return &trustsTheSystem;
+}
