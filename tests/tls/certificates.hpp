@@ -44,6 +44,28 @@ class Authority {
     Identity issue(const CertificateOptions& options = {}) const { return make(options, this); }
     const std::string& certificate() const { return identity_.certificate; }
 
+    // A list of revoked certificates, with this one.
+    std::string revoking(const std::string& certificate) const {
+        const std::unique_ptr<::X509_CRL, Releases<&::X509_CRL_free>> list(::X509_CRL_new());
+        const Certificate own(::PEM_read_bio_X509(reading(identity_.certificate).get(), nullptr, nullptr, nullptr));
+        const Certificate bad(::PEM_read_bio_X509(reading(certificate).get(), nullptr, nullptr, nullptr));
+        const std::unique_ptr<::ASN1_TIME, Releases<&::ASN1_TIME_free>> now(
+            ::ASN1_TIME_set(nullptr, std::time(nullptr) - 60));
+        const std::unique_ptr<::ASN1_TIME, Releases<&::ASN1_TIME_free>> next(
+            ::ASN1_TIME_set(nullptr, std::time(nullptr) + 3600));
+        ::X509_CRL_set_version(list.get(), 1);
+        ::X509_CRL_set_issuer_name(list.get(), ::X509_get_subject_name(own.get()));
+        ::X509_CRL_set1_lastUpdate(list.get(), now.get());
+        ::X509_CRL_set1_nextUpdate(list.get(), next.get());
+        ::X509_REVOKED* const entry = ::X509_REVOKED_new();
+        ::X509_REVOKED_set_serialNumber(entry, ::X509_get_serialNumber(bad.get()));
+        ::X509_REVOKED_set_revocationDate(entry, now.get());
+        ::X509_CRL_add0_revoked(list.get(), entry);
+        if (::X509_CRL_sign(list.get(), keyOf(identity_.key).get(), ::EVP_sha256()) == 0)
+            throw std::runtime_error("signing failed");
+        return written([&](::BIO* bio) { return ::PEM_write_bio_X509_CRL(bio, list.get()); });
+    }
+
     static Identity selfSigned(const CertificateOptions& options) { return make(options, nullptr); }
     // With the key encrypted.
     static std::string encrypted(const std::string& key, std::string password) {

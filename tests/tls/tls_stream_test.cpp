@@ -44,8 +44,8 @@ TEST_P(TlsStreamTest, AHandshakeNegotiates) {
         auto server = beside([&] { pair.server.handshake(); });
         pair.client.handshake();
         server.join();
-        EXPECT_EQ(pair.client.engine().protocol(), "TLSv1.3");
-        EXPECT_EQ(pair.server.engine().serverName(), "localhost");
+        EXPECT_EQ(pair.client.session().protocol(), "TLSv1.3");
+        EXPECT_EQ(pair.server.session().serverName(), "localhost");
         EXPECT_EQ(pair.client.remoteAddress(), pair.server.localAddress());
         pair.client.handshake();  // once more: does nothing
     });
@@ -145,7 +145,7 @@ TEST_P(TlsStreamTest, IsATcpStreamThatMayBeMoved) {
         std::string answer(5, '?');
         moved.readExactly(answer);
         EXPECT_EQ(answer, "moved");
-        EXPECT_EQ(moved.engine().protocol(), "TLSv1.3");
+        EXPECT_EQ(moved.session().protocol(), "TLSv1.3");
         EXPECT_FALSE(pair.client.isOpen());
         moved = TlsStream();
         server.join();

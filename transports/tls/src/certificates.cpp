@@ -95,6 +95,19 @@ std::vector<CertificatePointer> certificatesIn(const PemText& pem) {
     return all;
 }
 
+std::vector<CrlPointer> revocationsIn(const PemText& pem) {
+    clearErrors();
+    const BioPointer bio = reading(pem.text);
+    std::vector<CrlPointer> all;
+    while (CrlPointer next{::PEM_read_bio_X509_CRL(bio.get(), nullptr, nullptr, nullptr)})
+        all.push_back(std::move(next));
+    const bool atEnd = isEndOfPem();
+    const std::string errors = takeErrors().text;
+    if (all.empty() && atEnd) refuse(pem, "has no revocation list (X509 CRL); it has " + blocksIn(pem.text));
+    if (!atEnd) refuse(pem, "list " + std::to_string(all.size() + 1) + " cannot be decoded: " + errors);
+    return all;
+}
+
 KeyPointer keyIn(const PemText& pem, const std::string& given) {
     clearErrors();
     const BioPointer bio = reading(pem.text);
@@ -109,14 +122,17 @@ KeyPointer keyIn(const PemText& pem, const std::string& given) {
     refuse(pem, "the key cannot be decoded: " + errors);
 }
 
-std::string subjectOf(const ::X509& certificate) {
+std::string nameText(const ::X509_NAME* name) {
     const BioPointer bio(::BIO_new(::BIO_s_mem()));
     constexpr unsigned long form = XN_FLAG_ONELINE & ~ASN1_STRFLGS_ESC_MSB;
-    if (!bio || ::X509_NAME_print_ex(bio.get(), ::X509_get_subject_name(&certificate), 0, form) < 0)
-        throw std::bad_alloc();
+    if (!bio || ::X509_NAME_print_ex(bio.get(), name, 0, form) < 0) throw std::bad_alloc();
     char* text = nullptr;
     const long size = BIO_get_mem_data(bio.get(), &text);
     return {text, static_cast<std::size_t>(size)};
+}
+
+std::string subjectOf(const ::X509& certificate) {
+    return nameText(::X509_get_subject_name(&certificate));
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include <weft/pipeline/ssl_session.hpp>
 #include <weft/tls/ssl_context.hpp>
 
 #include "openssl_pointers.hpp"
@@ -23,6 +24,9 @@ PemText readPem(const PemSource& source, std::string_view option);
 // All certificates, one or more.
 std::vector<CertificatePointer> certificatesIn(const PemText& pem);
 
+// All lists of revoked certificates, one or more.
+std::vector<CrlPointer> revocationsIn(const PemText& pem);
+
 // The private key.
 KeyPointer keyIn(const PemText& pem, const std::string& password);
 
@@ -30,7 +34,12 @@ KeyPointer keyIn(const PemText& pem, const std::string& password);
 void checkChain(const std::vector<CertificatePointer>& chain, const PemText& pem, const ::EVP_PKEY& key,
                 const PemText& keyPem);
 
-// The subject on one line: "CN = example.com, O = Example".
+// On one line: "CN = example.com, O = Example".
+std::string nameText(const ::X509_NAME* name);
+// ... the subject's.
 std::string subjectOf(const ::X509& certificate);
+
+// `chain`: the verified one, which begins with the certificate; may be null.
+PeerCertificate peerCertificate(const ::X509& certificate, const STACK_OF(X509) * chain);
 
 }  // namespace weft::detail

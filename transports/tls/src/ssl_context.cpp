@@ -12,6 +12,10 @@ SslContext SslContext::client(const SslClientOptions& options) {
     return SslContext(State::makeClient(options));
 }
 
+SslContext SslContext::client() {
+    return client(SslClientOptions());
+}
+
 bool SslContext::isServer() const noexcept {
     return state_->isServer;
 }

@@ -7,6 +7,8 @@
 
 #include <openssl/err.h>
 
+#include <weft/tls/ssl_engine.hpp>
+
 #include "certificates.hpp"
 #include "error_queue.hpp"
 
@@ -65,24 +67,31 @@ SslContext::State::State(bool server, std::string optionsName)
     ::SSL_CTX_set_mode(made,
                        SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_NO_AUTO_CHAIN);
     ::SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);  // tickets carry the sessions
+    SSL_CTX_set_app_data(made, this);
     if (::SSL_CTX_set1_groups_list(made, groups) != 1) throw std::bad_alloc();
 }
 
 std::shared_ptr<const SslContext::State> SslContext::State::makeServer(const SslServerOptions& options) {
     auto state = std::make_shared<State>(true, "SslServerOptions");
     state->setProfile(options.profile, options.ciphers);
-    state->setCertificate(options.certificate, options.key, options.keyPassword);
+    state->setCertificate({options.certificate, options.key, options.keyPassword});
+    state->setOtherCertificates(options.otherCertificates);
     state->setProtocols(options.applicationProtocols);
     if (options.clientAuth != ClientAuth::none) {
         state->setTrust(options.trust);
+        state->setRevoked(options.revoked);
         const bool required = options.clientAuth == ClientAuth::required;
         ::SSL_CTX_set_verify(state->context.get(), SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
                              nullptr);
         state->verifiesPeer = true;
-    } else if (options.trust.given()) {
-        state->refuse("trust", "is for certificates of clients: set clientAuth, too");
+    } else if (options.trust.given() || options.revoked.given()) {
+        state->refuse(options.trust.given() ? "trust" : "revoked",
+                      "is for certificates of clients: set clientAuth, too");
     }
     state->setSessionId(options.clientAuth);
+    state->setTickets(options);
+    state->setNames(options.names);
+    state->setKeyLog(options.keyLogFile);
     return state;
 }
 
@@ -90,14 +99,18 @@ std::shared_ptr<const SslContext::State> SslContext::State::makeClient(const Ssl
     auto state = std::make_shared<State>(false, "SslClientOptions");
     state->setProfile(options.profile, options.ciphers);
     if (options.certificate.given() || options.key.given())
-        state->setCertificate(options.certificate, options.key, options.keyPassword);
+        state->setCertificate({options.certificate, options.key, options.keyPassword});
     state->setProtocols(options.applicationProtocols);
+    state->setKeyLog(options.keyLogFile);
+    if (options.resumesSessions) state->setSessions();
     if (options.insecureWithoutVerification) {
-        if (options.trust.given())
-            state->refuse("trust", "has no effect with insecureWithoutVerification: leave out one of them");
+        if (options.trust.given() || options.revoked.given())
+            state->refuse(options.trust.given() ? "trust" : "revoked",
+                          "has no effect with insecureWithoutVerification: leave out one of them");
         return state;
     }
     state->setTrust(options.trust);
+    state->setRevoked(options.revoked);
     ::SSL_CTX_set_verify(state->context.get(), SSL_VERIFY_PEER, nullptr);
     state->verifiesPeer = true;
     return state;
@@ -139,12 +152,12 @@ void SslContext::State::setCiphers(const std::string& names) {
 
 // ---- certificates ----
 
-void SslContext::State::setCertificate(const PemSource& certificate, const PemSource& key,
-                                       const std::string& password) {
-    const detail::PemText pem = detail::readPem(certificate, option("certificate"));
-    const detail::PemText keyPem = detail::readPem(key, option("key"));
+void SslContext::State::setCertificate(const SslCertificate& given, std::string_view memberPrefix) {
+    const std::string prefix(memberPrefix);
+    const detail::PemText pem = detail::readPem(given.certificate, option(prefix + "certificate"));
+    const detail::PemText keyPem = detail::readPem(given.key, option(prefix + "key"));
     const std::vector<detail::CertificatePointer> chain = detail::certificatesIn(pem);
-    const detail::KeyPointer own = detail::keyIn(keyPem, password);
+    const detail::KeyPointer own = detail::keyIn(keyPem, given.keyPassword);
     detail::checkChain(chain, pem, *own, keyPem);
     clearErrors();
     const bool accepted = ::SSL_CTX_use_certificate(context.get(), chain[0].get()) == 1;
@@ -156,6 +169,31 @@ void SslContext::State::setCertificate(const PemSource& certificate, const PemSo
     }
     if (::SSL_CTX_use_PrivateKey(context.get(), own.get()) != 1 || ::SSL_CTX_check_private_key(context.get()) != 1)
         throw ConfigurationError(keyPem.name + ": libssl does not accept it: " + takeErrors().text);
+}
+
+// libssl keeps one certificate for each kind of key, and would silently replace one by another.
+void SslContext::State::setOtherCertificates(const std::vector<SslCertificate>& others) {
+    std::vector<int> kinds{::EVP_PKEY_get_base_id(::SSL_CTX_get0_privatekey(context.get()))};
+    for (std::size_t i = 0; i < others.size(); ++i) {
+        const std::string prefix = "otherCertificates[" + std::to_string(i) + "].";
+        setCertificate(others[i], prefix);
+        kinds.push_back(::EVP_PKEY_get_base_id(::SSL_CTX_get0_privatekey(context.get())));
+        if (std::find(kinds.begin(), kinds.end() - 1, kinds.back()) != kinds.end() - 1)
+            refuse(prefix + "key", "is of the same kind as another one; accepted: one for each kind of key");
+    }
+}
+
+void SslContext::State::setRevoked(const PemSource& revoked) {
+    if (!revoked.given()) return;
+    ::X509_STORE* const store = ::SSL_CTX_get_cert_store(context.get());
+    const detail::PemText pem = detail::readPem(revoked, option("revoked"));
+    policy_ += pem.text;
+    for (const detail::CrlPointer& list : detail::revocationsIn(pem)) {
+        clearErrors();
+        if (::X509_STORE_add_crl(store, list.get()) != 1)
+            throw ConfigurationError(pem.name + ": libssl does not accept it: " + takeErrors().text);
+    }
+    ::X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
 }
 
 void SslContext::State::setTrust(const PemSource& trust) {
@@ -208,6 +246,57 @@ void SslContext::State::setSessionId(ClientAuth clientAuth) {
         throw std::bad_alloc();
     }
     policy_.clear();
+    sessionId_.assign(digest.begin(), digest.begin() + size);
+}
+
+void SslContext::State::setTickets(const SslServerOptions& options) {
+    constexpr unsigned mostTickets = 16;
+    if (options.tickets > mostTickets)
+        refuse("tickets", "is " + std::to_string(options.tickets) + "; accepted: 0 to " + std::to_string(mostTickets));
+    if (options.tickets == 0) {
+        if (!options.ticketKeyFile.empty()) refuse("ticketKeyFile", "has no effect without tickets");
+        ::SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET);
+    }
+    ticketKeys_ = options.ticketKeyFile.empty()
+                      ? detail::TicketKeys::ofProcess()
+                      : detail::TicketKeys::fromFile(options.ticketKeyFile, option("ticketKeyFile"));
+    if (::SSL_CTX_set_num_tickets(context.get(), options.tickets) != 1 ||
+        ::SSL_CTX_set_tlsext_ticket_key_evp_cb(context.get(), &State::keyTicket) != 1) {
+        throw std::bad_alloc();
+    }
+}
+
+int SslContext::State::keyTicket(::SSL* ssl, unsigned char* name, unsigned char* iv, ::EVP_CIPHER_CTX* cipher,
+                                 ::EVP_MAC_CTX* mac, int seals) noexcept {
+    detail::TicketKeys& keys = *of(ssl).ticketKeys_;
+    return seals != 0 ? keys.seal(*ssl, name, iv, cipher, mac) : keys.open(*ssl, name, iv, cipher, mac);
+}
+
+void SslContext::State::setSessions() {
+    sessions = std::make_unique<detail::ClientSessions>();
+    ::SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    ::SSL_CTX_sess_set_new_cb(context.get(), &State::keepSession);
+}
+
+// 1: the reference to the session is ours.
+int SslContext::State::keepSession(::SSL* ssl, ::SSL_SESSION* session) noexcept {
+    const auto* const engine = static_cast<const SslEngine*>(SSL_get_app_data(ssl));
+    of(ssl).sessions->add(engine->serverName_, detail::SessionPointer(session));
+    return 1;
+}
+
+void SslContext::State::setKeyLog(const std::string& file) {
+    if (file.empty()) return;
+    keyLog_ = std::make_unique<detail::KeyLog>(file, option("keyLogFile"));
+    ::SSL_CTX_set_keylog_callback(context.get(), &State::logKey);
+}
+
+void SslContext::State::logKey(const ::SSL* ssl, const char* line) noexcept {
+    of(ssl).keyLog_->write(line);
+}
+
+const SslContext::State& SslContext::State::of(const ::SSL* ssl) noexcept {
+    return *static_cast<const State*>(SSL_CTX_get_app_data(::SSL_get_SSL_CTX(ssl)));
 }
 
 }  // namespace weft

@@ -13,6 +13,7 @@
 
 #include <weft/scheduler/assert.hpp>
 
+#include "certificates.hpp"
 #include "error_queue.hpp"
 #include "ssl_context_state.hpp"
 
@@ -73,6 +74,7 @@ bool SslEngine::open() {
     ::SSL_set_bio(ssl_, bio, bio);
     ::SSL_set_msg_callback(ssl_, &SslEngine::onMessage);
     SSL_set_msg_callback_arg(ssl_, this);
+    SSL_set_app_data(ssl_, this);
     return true;
 }
 
@@ -82,11 +84,12 @@ void SslEngine::begin(ChannelOutput& wire) {
     if (!open()) return;
     ::SSL_set_connect_state(ssl_);
     setServerName();
+    if (context_->sessions) context_->sessions->resume(serverName_, *ssl_);
     if (!failed()) handshake();
 }
 
 void SslEngine::setServerName() {
-    const std::string name = std::exchange(serverName_, {});
+    const std::string& name = serverName_;
     if (name.empty()) return;
     const bool address = isAddress(name);
     bool done = address || SSL_set_tlsext_host_name(ssl_, name.c_str()) == 1;
@@ -324,6 +327,12 @@ std::string_view SslEngine::applicationProtocol() const noexcept {
 std::string_view SslEngine::serverName() const noexcept {
     const char* const name = established_ ? ::SSL_get_servername(ssl_, TLSEXT_NAMETYPE_host_name) : nullptr;
     return name != nullptr ? name : std::string_view();
+}
+
+std::optional<PeerCertificate> SslEngine::peerCertificate() const {
+    ::X509* const certificate = established_ ? ::SSL_get0_peer_certificate(ssl_) : nullptr;
+    if (certificate == nullptr) return std::nullopt;
+    return detail::peerCertificate(*certificate, ::SSL_get0_verified_chain(ssl_));
 }
 
 bool SslEngine::isResumed() const noexcept {

@@ -37,8 +37,8 @@ SslHandler::SslHandler(const SslContext& client, std::string serverName, SslHand
     const SslEngine thrownAway(context_, serverName_);  // throws for a name that cannot be verified
 }
 
-const SslEngine& SslHandler::engine() const noexcept {
-    WEFT_ASSERT(filter_ != nullptr, "SslHandler::engine(): the handler is in no open channel");
+const SslSession& SslHandler::session() const noexcept {
+    WEFT_ASSERT(filter_ != nullptr, "SslHandler::session(): the handler is in no open channel");
     return filter_->engine();
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <weft/tls/ssl_context.hpp>
+#include <weft/tls/ssl_context_source.hpp>
 #include <weft/tls/tls_stream.hpp>
 #include <weft/transports/stream_security.hpp>
 
@@ -19,14 +20,15 @@ std::string withoutZone(const std::string& name) {
 
 class TlsSecurity final : public StreamSecurity {
   public:
-    explicit TlsSecurity(SslContext context) : context_(std::move(context)) {
-        if (context_.isServer()) throw std::invalid_argument("a server's SslContext cannot secure a client's streams");
+    explicit TlsSecurity(SslContextSource source) : source_(std::move(source)) {
+        if (source_.context().isServer())
+            throw std::invalid_argument("a server's SslContext cannot secure a client's streams");
     }
 
     TcpStream secure(TcpStream stream, const std::string& serverName, Deadline deadline, ErrorCode& error,
                      std::string& text) const override {
         stream.setDeadline(deadline);
-        TlsStream secured(std::move(stream), context_, withoutZone(serverName));
+        TlsStream secured(std::move(stream), source_, withoutZone(serverName));
         secured.handshake(error);
         if (!error) return secured;
         text = secured.errorText();
@@ -34,12 +36,16 @@ class TlsSecurity final : public StreamSecurity {
     }
 
   private:
-    const SslContext context_;
+    const SslContextSource source_;
 };
 
 }  // namespace
 
 SslContext::operator std::shared_ptr<const StreamSecurity>() const {
+    return std::make_shared<const TlsSecurity>(SslContextSource(*this));
+}
+
+SslContextSource::operator std::shared_ptr<const StreamSecurity>() const {
     return std::make_shared<const TlsSecurity>(*this);
 }
 

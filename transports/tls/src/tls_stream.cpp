@@ -60,8 +60,8 @@ void TlsStream::handshake() {
     throwIf(error, "TlsStream::handshake");
 }
 
-const SslEngine& TlsStream::engine() const noexcept {
-    WEFT_ASSERT(fiberStream() != nullptr, "TlsStream::engine(): the stream has never been open, or was moved from");
+const SslSession& TlsStream::session() const noexcept {
+    WEFT_ASSERT(fiberStream() != nullptr, "TlsStream::session(): the stream has never been open, or was moved from");
     return static_cast<const detail::SslFiberStream&>(*fiberStream()).engine();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <weft/tls/ssl_context.hpp>
+#include <weft/tls/ssl_context_source.hpp>
 #include <weft/tls/ssl_engine.hpp>
 #include <weft/tls/ssl_error.hpp>
 #include <weft/tls/ssl_handler.hpp>

@@ -1,6 +1,7 @@
 // SslContext: the certificates, authorities and rules that the TLS connections of a server or of clients share.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,6 +14,31 @@ namespace weft {
 
 class SslEngine;
 class StreamSecurity;
+struct SslServerOptions;
+struct SslClientOptions;
+
+// Immutable; a copy is another owner of the same context, which lives until the last owner and the last connection have
+// gone. Context: any thread. server() and client() read files, so they block; ConfigurationError names the file, the
+// fault and what to do. Copying never throws.
+class SslContext {
+  public:
+    static SslContext server(const SslServerOptions& options);
+    static SslContext client(const SslClientOptions& options);
+    static SslContext client();  // with default options
+
+    bool isServer() const noexcept;
+    // A client's context makes the connections of an http::Client secure: ClientOptions::tls. Throws
+    // std::invalid_argument for a server's.
+    operator std::shared_ptr<const StreamSecurity>() const;
+
+  private:
+    friend class SslEngine;
+    struct State;
+
+    explicit SslContext(std::shared_ptr<const State> state) noexcept : state_(std::move(state)) {}
+
+    std::shared_ptr<const State> state_;
+};
 
 // PEM data: the name of a file, which is read once, or the text itself.
 class PemSource {
@@ -50,19 +76,45 @@ enum class SslProfile : std::uint8_t {
     modern,        // TLS 1.3 only
 };
 
-struct SslServerOptions {
-    PemSource certificate;    // the server's, then the intermediate ones, each of which has signed the one before it
+struct SslCertificate {
+    PemSource certificate;    // one's own, then the intermediate ones, each of which has signed the one before it
     PemSource key;            // its private key: RSA of 2,048 bits or more, ECDSA, Ed25519
     std::string keyPassword;  // of an encrypted key
+};
+
+struct SslServerOptions {
+    PemSource certificate;  // as in SslCertificate
+    PemSource key;
+    std::string keyPassword;
+    // With keys of other kinds, such as RSA beside ECDSA: a client gets one that it can verify.
+    std::vector<SslCertificate> otherCertificates;
+    // The contexts for the names that clients ask for (SNI): "shop.test", or "*.shop.test" for one more label in front.
+    // Those that ask for no name, or for another one, get this context. Everything but ticketKeyFile is the chosen
+    // context's.
+    std::vector<std::pair<std::string, SslContext>> names;
     ClientAuth clientAuth = ClientAuth::none;
     PemSource trust;  // the authorities that sign the certificates of clients; default: the system's
+    // Lists (CRLs) of the authorities that sign: a certificate that is on one is refused, and so is one whose authority
+    // has no list, or an old one. Default: nothing is asked.
+    PemSource revoked;
     std::vector<std::string> applicationProtocols;  // ALPN, the preferred one first; empty: ALPN is not used
     SslProfile profile = SslProfile::intermediate;
     std::string ciphers;  // of TLS 1.2, OpenSSL's names with ':' between; default: the profile's. Not with modern
+    // Sent to a client of TLS 1.3, which may resume the session once with each, for two hours. 0 to 16; 0: sessions
+    // are not resumed, in TLS 1.2, too.
+    unsigned tickets = 2;
+    // Keys of tickets, for servers that resume each other's sessions: 80 random bytes each (`openssl rand 80`), at most
+    // 16. The first one encrypts. To change keys, make a context anew. Default: random ones, which all contexts of the
+    // process share and which change every hour.
+    std::string ticketKeyFile;
+    // Whoever has this file can read all connections: the secrets of each, in the format of NSS, are appended, for
+    // Wireshark. No environment variable does this.
+    std::string keyLogFile;
 };
 
 struct SslClientOptions {
     PemSource trust;        // the authorities that sign the certificates of servers; default: the system's
+    PemSource revoked;      // as SslServerOptions::revoked
     PemSource certificate;  // the client's own, for servers that ask for one
     PemSource key;
     std::string keyPassword;
@@ -71,28 +123,10 @@ struct SslClientOptions {
     std::string ciphers;
     // Accepts any certificate of any server: an attacker on the path can read and change all bytes.
     bool insecureWithoutVerification = false;
-};
-
-// Immutable; a copy is another owner of the same context, which lives until the last owner and the last connection have
-// gone. Context: any thread. server() and client() read files, so they block; ConfigurationError names the file, the
-// fault and what to do. Copying never throws.
-class SslContext {
-  public:
-    static SslContext server(const SslServerOptions& options);
-    static SslContext client(const SslClientOptions& options = {});
-
-    bool isServer() const noexcept;
-    // A client's context makes the connections of an http::Client secure: ClientOptions::tls. Throws
-    // std::invalid_argument for a server's.
-    operator std::shared_ptr<const StreamSecurity>() const;
-
-  private:
-    friend class SslEngine;
-    struct State;
-
-    explicit SslContext(std::shared_ptr<const State> state) noexcept : state_(std::move(state)) {}
-
-    std::shared_ptr<const State> state_;
+    // Sessions are kept per name of a server, the newest 8 of each and of the last 1,024 names, and resumed by later
+    // connections of this context.
+    bool resumesSessions = true;
+    std::string keyLogFile;  // as SslServerOptions::keyLogFile
 };
 
 }  // namespace weft

@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <weft/pipeline/buffer.hpp>
 #include <weft/pipeline/channel_output.hpp>
+#include <weft/pipeline/ssl_session.hpp>
 #include <weft/tls/detail/record_bio.hpp>
 #include <weft/tls/ssl_context.hpp>
 #include <weft/tls/ssl_error.hpp>
@@ -22,7 +24,7 @@ namespace weft {
 // the handshake. Records are appended to `wire`, those that receive() must send, too (the handshake's, answers to key
 // updates, alerts), so send `wire` after each call. libssl's memory is allocated when a record has begun; the engine
 // itself allocates nothing for a record. If there is no memory, it fails with ENOMEM. Context: one thread at a time.
-class SslEngine {
+class SslEngine final : public SslSession {
   public:
     enum class Step : std::uint8_t {
         needInput,      // all complete records have been read
@@ -44,7 +46,7 @@ class SslEngine {
     // names are sent to the server (SNI). It may be empty if the context verifies nothing. begin() must be the first
     // call. Throws std::invalid_argument for a name that no certificate can have.
     SslEngine(const SslContext& client, std::string_view serverName);
-    ~SslEngine();
+    ~SslEngine() override;
     SslEngine(const SslEngine&) = delete;
     SslEngine& operator=(const SslEngine&) = delete;
 
@@ -82,16 +84,13 @@ class SslEngine {
     // libssl's reasons; may be empty. Valid as long as the engine.
     std::string_view errorText() const noexcept;
 
-    // ---- what was negotiated; empty before the handshake is done ----
-    // "TLSv1.3"
-    std::string_view protocol() const noexcept;
-    // "TLS_AES_128_GCM_SHA256"
-    std::string_view cipher() const noexcept;
-    // By ALPN; empty: none.
-    std::string_view applicationProtocol() const noexcept;
-    // The name for which the client asked (SNI); empty: none.
-    std::string_view serverName() const noexcept;
-    bool isResumed() const noexcept;
+    // ---- SslSession ----
+    std::string_view protocol() const noexcept override;
+    std::string_view cipher() const noexcept override;
+    std::string_view applicationProtocol() const noexcept override;
+    std::string_view serverName() const noexcept override;
+    bool isResumed() const noexcept override;
+    std::optional<PeerCertificate> peerCertificate() const override;
 
     // Gives libssl's buffers back, 33 KiB, if no record is incomplete; the next record allocates them again. For idle
     // connections.
@@ -115,14 +114,16 @@ class SslEngine {
                           void* engine) noexcept;
     bool isFlood() const noexcept;
     void countRecord(bool hasData) noexcept;
+    friend struct SslContext::State;  // chooses context_ by the name, and keeps sessions
     void fail() noexcept;
     void fail(ErrorCode error) noexcept;
     ErrorCode causeOf(int reason) const noexcept;
 
     std::shared_ptr<const SslContext::State> context_;
+    std::shared_ptr<const SslContext::State> chosen_;  // by the name that the client asked for; null: context_
     detail::RecordBio bio_;
     ssl_st* ssl_ = nullptr;
-    std::string serverName_;  // of a client, until begin()
+    std::string serverName_;  // of a client
     const Failure* failure_ = nullptr;
     std::uint16_t records_ = 0;       // of the last thousand or two
     std::uint16_t emptyRecords_ = 0;  // of these

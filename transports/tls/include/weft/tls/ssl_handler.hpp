@@ -4,16 +4,18 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/ssl_events.hpp>
+#include <weft/pipeline/ssl_session.hpp>
 #include <weft/scheduler/scheduled_task.hpp>
 #include <weft/tls/ssl_context.hpp>
+#include <weft/tls/ssl_context_source.hpp>
 
 namespace weft {
 
-class SslEngine;
 namespace detail {
 class SslFilter;
 }  // namespace detail
@@ -45,9 +47,13 @@ class SslHandler final : public ChannelInboundHandler {
   public:
     // A server's side. Throws std::invalid_argument for a client's context, or a negative timeout.
     explicit SslHandler(const SslContext& server, SslHandlerOptions options = {});
+    explicit SslHandler(const SslContextSource& server, SslHandlerOptions options = {})
+        : SslHandler(server.context(), options) {}
     // A client's side; `serverName` as for SslEngine, which may throw. Throws std::invalid_argument for a server's
     // context, too.
     SslHandler(const SslContext& client, std::string serverName, SslHandlerOptions options = {});
+    SslHandler(const SslContextSource& client, std::string serverName, SslHandlerOptions options = {})
+        : SslHandler(client.context(), std::move(serverName), options) {}
 
     // Completes when the handshake has; fails with what exceptionCaught() gets, or with ClosedChannelException. Once
     // the handler has been added.
@@ -55,7 +61,7 @@ class SslHandler final : public ChannelInboundHandler {
     // Completes with the peer's close_notify; fails with ClosedChannelException when the channel closed without it.
     ChannelFuture closeFuture() const noexcept { return close_.future(); }
     // What was negotiated. Once the handler has been added, as long as the channel.
-    const SslEngine& engine() const noexcept;
+    const SslSession& session() const noexcept;
 
     void handlerAdded(ChannelHandlerContext& ctx) override;
     void handlerRemoved(ChannelHandlerContext& ctx) override;

@@ -3,14 +3,15 @@
 
 #include <chrono>
 #include <string_view>
+#include <utility>
 
+#include <weft/pipeline/ssl_session.hpp>
 #include <weft/scheduler/deadline.hpp>
 #include <weft/tls/ssl_context.hpp>
+#include <weft/tls/ssl_context_source.hpp>
 #include <weft/transports/tcp_stream.hpp>
 
 namespace weft {
-
-class SslEngine;
 
 struct TlsStreamOptions {
     // From the construction: a peer that stops in the handshake holds 77 KiB. 0: no limit.
@@ -38,17 +39,22 @@ class TlsStream : public TcpStream {
     // A server's side of `socket`, which becomes closed. Throws std::invalid_argument for a client's context or a
     // negative timeout, std::bad_alloc.
     TlsStream(TcpStream socket, const SslContext& server, const TlsStreamOptions& options = {});
+    TlsStream(TcpStream socket, const SslContextSource& server, const TlsStreamOptions& options = {})
+        : TlsStream(std::move(socket), server.context(), options) {}
     // A client's side; `serverName` as for SslEngine, which may throw. Throws std::invalid_argument for a server's
     // context, too.
     TlsStream(TcpStream socket, const SslContext& client, std::string_view serverName,
               const TlsStreamOptions& options = {});
+    TlsStream(TcpStream socket, const SslContextSource& client, std::string_view serverName,
+              const TlsStreamOptions& options = {})
+        : TlsStream(std::move(socket), client.context(), serverName, options) {}
 
     // Shakes hands, unless that has been done. Blocks the fiber; errors as for read(). Counts as reading and writing.
     void handshake();
     void handshake(ErrorCode& error);
 
     // What was negotiated. Not for a closed-by-construction or moved-from stream. Lifetime: the stream's.
-    const SslEngine& engine() const noexcept;
+    const SslSession& session() const noexcept;
 };
 
 }  // namespace weft
