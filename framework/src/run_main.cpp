@@ -33,7 +33,7 @@ int complain(std::string_view program, std::string_view what, int status) noexce
 
 }  // namespace
 
-int runMain(int argc, const char* const* argv, int (*call)(void*), void* body) noexcept {
+int runMain(int argc, const char* const* argv, int (*call)(const void*), const void* body) noexcept {
     const std::string_view program = nameOf(argc, argv);
     try {
         return call(body);

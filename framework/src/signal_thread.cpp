@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -25,7 +26,8 @@ struct SignalThread::Slot {
     static_assert(std::atomic<EventFd>::is_always_lock_free, "a signal handler uses it");
 
     static Slot& of(int signal, const std::string& owner) {
-        if (signal <= 0 || signal >= NSIG) refuse(signal, owner);
+        const bool isFixed = signal == SIGKILL || signal == SIGSTOP;
+        if (signal <= 0 || signal >= NSIG || isFixed) refuse(signal, owner);
         return all[static_cast<std::size_t>(signal)];
     }
     [[noreturn]] static void refuse(int signal, const std::string& owner) {
@@ -44,7 +46,7 @@ struct SignalThread::Slot {
     void openEventFd(const std::string& owner) {
         const pid_t self = ::getpid();
         const EventFd before = eventFd.load(std::memory_order_relaxed);
-        if (before.process == self) return;
+        if (before.process == self) return forget(before.descriptor);
         const int fd = ::eventfd(0, EFD_CLOEXEC);
         if (fd < 0) throw SystemError(fromErrno(errno), "the eventfd of " + owner);
         eventFd.store({self, fd}, std::memory_order_relaxed);
@@ -56,11 +58,21 @@ struct SignalThread::Slot {
         if (now.process != ::getpid()) return;
         [[maybe_unused]] const auto written = ::write(now.descriptor, &one, sizeof one);
     }
-    void await() const noexcept {
+    // False: the program has closed the descriptor.
+    bool await() const noexcept {
         const int descriptor = eventFd.load(std::memory_order_relaxed).descriptor;
         std::uint64_t count = 0;
-        while (::read(descriptor, &count, sizeof count) < 0 && errno == EINTR) {
+        while (::read(descriptor, &count, sizeof count) < 0) {
+            if (errno != EINTR) return false;
         }
+        return true;
+    }
+    // Signals of an earlier object.
+    static void forget(int descriptor) noexcept {
+        pollfd event{descriptor, POLLIN, 0};
+        std::uint64_t count = 0;
+        if (::poll(&event, 1, 0) != 1) return;
+        [[maybe_unused]] const auto taken = ::read(descriptor, &count, sizeof count);
     }
 
     static std::array<Slot, NSIG> all;
@@ -133,11 +145,7 @@ void SignalThread::startThread(const std::string& owner) {
 
 void SignalThread::run() noexcept {
     ::pthread_setname_np(::pthread_self(), "weft-on-signal");
-    for (;;) {
-        slot_.await();
-        if (ends_.load(std::memory_order_relaxed)) return;
-        act_();
-    }
+    while (slot_.await() && !ends_.load(std::memory_order_relaxed)) act_();
 }
 
 }  // namespace weft::detail

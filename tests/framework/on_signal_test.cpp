@@ -48,6 +48,21 @@ TEST(OnSignalTest, EachSignalCallsTheFunctionOnAThreadOfItsOwn) {
     EXPECT_TRUE(elsewhere);
 }
 
+// The end of an object leaves an event behind.
+TEST(OnSignalTest, AnEarlierObjectsEndCallsNothing) {
+    std::atomic<int> calls{0};
+    for (int i = 0; i < 50; ++i) {
+        const OnSignal onSignal(SIGUSR1, [&] { ++calls; });
+        if (i % 2 == 0) raiseInProcess(SIGUSR1);
+    }
+    const int before = calls;
+    EXPECT_LE(before, 25);
+    std::atomic<bool> called{false};
+    const OnSignal onSignal(SIGUSR1, [&] { called = true; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_FALSE(called);
+}
+
 TEST(OnSignalTest, WhatTheFunctionThrowsIsLoggedAndTheNextSignalCallsItAgain) {
     LogCapture log;
     std::atomic<int> calls{0};

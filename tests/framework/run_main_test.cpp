@@ -24,6 +24,10 @@ Outcome outcomeOf(Body body, const char* program = "/usr/bin/shop") {
     return {status, ::testing::internal::GetCapturedStderr()};
 }
 
+int four() {
+    return 4;
+}
+
 TEST(RunMain, ReturnsWhatTheBodyReturns) {
     EXPECT_EQ(outcomeOf([] { return 7; }).status, 7);
     const Outcome quiet = outcomeOf([] {});
@@ -32,6 +36,10 @@ TEST(RunMain, ReturnsWhatTheBodyReturns) {
     int calls = 0;
     auto body = [&calls] { return ++calls; };
     EXPECT_EQ(outcomeOf(std::ref(body)).status, 1);
+    const char* const arguments[] = {"shop", nullptr};
+    const auto constant = [] { return 3; };
+    EXPECT_EQ(runMain(1, arguments, constant), 3);
+    EXPECT_EQ(runMain(1, arguments, four), 4);
 }
 
 TEST(RunMain, AFailureIsOneLineWithTheProgramsName) {

@@ -7,6 +7,9 @@
 #include <thread>
 #include <utility>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
 #include <weft/tls.hpp>
 
 #include "framework/http/scripted_backend.hpp"
@@ -103,20 +106,39 @@ TEST_P(HttpsClientTest, APlainServerIsNotTls) {
     });
 }
 
+Fd listening() {
+    Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const SocketAddress any = SocketAddress::loopbackV4(0);
+    EXPECT_EQ(::bind(fd.get(), any.data(), any.size()), 0);
+    EXPECT_EQ(::listen(fd.get(), 4), 0);
+    return fd;
+}
+
+SocketAddress addressOf(const Fd& listener) {
+    SocketAddress local = SocketAddress::loopbackV4(0);
+    socklen_t size = local.size();
+    ::getsockname(listener.get(), local.data(), &size);
+    return local;
+}
+
+// With the handshake before it.
+void readRequest(BlockingPeer& socket, LibsslPeer& tls) {
+    while (tls.received.find("\r\n\r\n") == std::string::npos) {
+        const std::string bytes = socket.receive();
+        if (bytes.empty()) return;
+        tls.receive(bytes);
+        socket.send(tls.takeWire());
+    }
+}
+
 // A server in libssl on a thread of its own: answers one request with `answer`, then ends the stream.
 class LibsslBackend {
   public:
     LibsslBackend(std::string answer, bool saysClose)
         : thread_([this, answer = std::move(answer), saysClose] {
-              ErrorCode error;
               BlockingPeer socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
               LibsslPeer tls(LibsslPeer::Side::server);
-              while (tls.received.find("\r\n\r\n") == std::string::npos) {
-                  const std::string bytes = socket.receive();
-                  if (bytes.empty()) return;
-                  tls.receive(bytes);
-                  socket.send(tls.takeWire());
-              }
+              readRequest(socket, tls);
               tls.write(answer);
               if (saysClose) ::SSL_shutdown(tls.ssl());
               socket.send(tls.takeWire());
@@ -126,22 +148,9 @@ class LibsslBackend {
           }) {}
     ~LibsslBackend() { thread_.join(); }
 
-    SocketAddress address() const {
-        SocketAddress local = SocketAddress::loopbackV4(0);
-        socklen_t size = local.size();
-        ::getsockname(listener_.get(), local.data(), &size);
-        return local;
-    }
+    SocketAddress address() const { return addressOf(listener_); }
 
   private:
-    static Fd listening() {
-        Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        const SocketAddress any = SocketAddress::loopbackV4(0);
-        EXPECT_EQ(::bind(fd.get(), any.data(), any.size()), 0);
-        EXPECT_EQ(::listen(fd.get(), 1), 0);
-        return fd;
-    }
-
     Fd listener_ = listening();
     std::thread thread_;
 };
@@ -154,6 +163,54 @@ TEST_P(HttpsClientTest, ABodyThatEndsWithTheConnectionMustEndWithACloseNotify) {
         EXPECT_EQ(http_.get(urlOf(orderly.address())).body(), "all of it");
         const auto [code, text] = failureOf(http_, urlOf(cut.address()));
         EXPECT_EQ(code, SslError::truncated) << text;
+    });
+}
+
+// The whole record would be taken for the answer to the next request.
+TEST_P(HttpsClientTest, AConnectionWithAPartOfARecordIsStale) {
+    const Fd listener = listening();
+    std::string wire;
+    Promise<void> partSent, goOn;
+    std::thread backend([&] {
+        const int accepted = ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC);
+        const int atOnce = 1;  // the part must not wait for an acknowledgement
+        ::setsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &atOnce, sizeof atOnce);
+        BlockingPeer socket(accepted);
+        LibsslPeer tls(LibsslPeer::Side::server);
+        readRequest(socket, tls);
+        tls.write("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none");
+        socket.send(tls.takeWire());
+        tls.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
+        wire = tls.takeWire();
+        socket.send(wire.substr(0, 20));
+        partSent.setValue();
+        goOn.future().await();
+    });
+    inFiber([&] {
+        const std::string url = urlOf(addressOf(listener));
+        EXPECT_EQ(http_.get(url).body(), "one");
+        partSent.future().await();
+        thisFiber::sleepFor(5ms);
+        ErrorCode error;
+        http_.get(url, {.timeout = 50ms}, error);  // on a connection of its own, which nobody accepts
+        EXPECT_EQ(error, timedOut());
+        EXPECT_EQ(http_.stats().stale, 1u);
+    });
+    goOn.setValue();
+    backend.join();
+}
+
+TEST_P(HttpsClientTest, AServerThatChoosesAnotherProtocolIsRefused) {
+    SslServerOptions options = serverOptions();
+    options.applicationProtocols = {"h2"};
+    const Server server = serve(options);
+    SslClientOptions offering = clientOptions();
+    offering.applicationProtocols = {"h2", "http/1.1"};
+    inFiber([&] {
+        const http::Client client({.tls = SslContext::client(offering)});
+        const auto [code, text] = failureOf(client, urlOf(server.localAddress()));
+        EXPECT_EQ(code, fromErrno(EPROTONOSUPPORT)) << text;
+        EXPECT_NE(text.find("the server speaks 'h2'"), std::string::npos) << text;
     });
 }
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include <weft/scheduler/cancel_token.hpp>
+#include <weft/scheduler/non_suspending_scope.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 #include <weft/tls/ssl_error.hpp>
 
@@ -319,6 +319,102 @@ TEST_P(TlsStreamEdges, AStreamThatIsDestroyedWhileItSendsLeavesNothing) {
         while (!error) pair.client.tryWrite({piece}, error);
         pair.client = TlsStream();
         pair.server = TlsStream();
+    });
+}
+
+// The tickets that the client has not read must not cost the server the last bytes.
+TEST_P(TlsStreamEdges, ACloseAfterAWriteLosesNothing) {
+    const std::string sent = pattern(200'000);
+    inFiber([&] {
+        for (int i = 0; i < 20; ++i) {
+            TlsPair pair(server_, client_);
+            auto server = beside([&] { pair.server.handshake(); });
+            pair.client.handshake();
+            server.join();
+            auto client = beside([&] {
+                pair.client.write(sent);
+                pair.client.close();
+            });
+            ErrorCode error;
+            ASSERT_EQ(readToEnd(pair.server, error).size(), sent.size()) << error.message();
+            ASSERT_FALSE(error) << error.message();
+            client.join();
+        }
+    });
+}
+
+TEST_P(TlsStreamEdges, AnEndOfTheOutputWaitsUntilAllIsSent) {
+    const std::string sent = pattern(8 << 20);
+    inFiber([&] {
+        TlsPair pair(server_, client_);
+        auto client = beside([&] {
+            pair.client.setDeadline(in(20ms));
+            ErrorCode error;
+            std::size_t taken = pair.client.write(sent, error);
+            EXPECT_EQ(error, timedOut());
+            pair.client.shutdownOutput(error);
+            EXPECT_EQ(error, timedOut());
+            pair.client.setDeadline(never);
+            pair.client.shutdownOutput();
+            pair.client.close();
+            return taken;
+        });
+        pair.server.handshake();
+        thisFiber::sleepFor(60ms);
+        ErrorCode error;
+        const std::size_t received = readToEnd(pair.server, error).size();
+        EXPECT_FALSE(error) << error.message();
+        EXPECT_EQ(client.join(), received);
+    });
+}
+
+TEST_P(TlsStreamEdges, AWriteWhereNothingMayBlockIsSentLater) {
+    const std::string sent = pattern(50'000);
+    inFiber([&] {
+        TlsPair pair(server_, client_);
+        auto server = beside([&] { pair.server.handshake(); });
+        pair.client.handshake();
+        server.join();
+        std::size_t taken = 0;
+        {
+            const NonSuspendingScope dispatch;
+            try {
+                for (;;) taken += (pair.client.write(sent), sent.size());
+            } catch (const BlockingOperationException&) {  // the socket is full, and so is the stream
+            }
+        }
+        std::string received(taken, '?');
+        pair.server.readExactly(received);
+        for (std::size_t at = 0; at < taken; at += sent.size()) ASSERT_EQ(received.substr(at, sent.size()), sent) << at;
+    });
+}
+
+TEST_P(TlsStreamEdges, AWaitingReaderHoldsNoBuffer) {
+    inFiber([&] {
+        TlsPair pair(server_, client_);
+        auto server = beside([&] { pair.server.handshake(); });
+        pair.client.handshake();
+        server.join();
+        auto reader = beside([&] {
+            ErrorCode error;
+            pair.client.read(1, error);  // gets the tickets first
+        });
+        thisFiber::sleepFor(5ms);
+        EXPECT_FALSE(pair.client.holdsInput());
+        pair.client.close();
+        reader.join();
+    });
+}
+
+TEST_P(TlsStreamEdges, APlainStreamThatWasMovedInIsToldApart) {
+    inFiber([&] {
+        TlsPair pair(server_, client_);
+        TlsPair other(server_, client_);
+        TcpStream& base = pair.client;
+        base = TcpStream::connect(pair.tcp.listener.localAddress(), testDeadline());
+        ErrorCode error;
+        pair.client.handshake(error);
+        EXPECT_EQ(error, fromErrno(EPROTONOSUPPORT));
     });
 }
 

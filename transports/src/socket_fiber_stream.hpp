@@ -18,7 +18,7 @@ template <class Handle>
 class SocketFiberStream : public SocketProperties<Handle, FiberStream> {
   public:
     bool isOpen() const noexcept override { return Handle::isOpen(); }
-    ErrorCode shutdownOutput() override {
+    ErrorCode shutdownOutput(Deadline) override {
         if (!isOpen()) return operationAborted();
         this->submitStarted();
         const int result = this->calls().shutdown(this->fd(), SHUT_WR);

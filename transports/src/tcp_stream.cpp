@@ -210,7 +210,7 @@ std::size_t TcpStream::tryWrite(std::initializer_list<std::string_view> parts, E
 }
 
 void TcpStream::shutdownOutput(ErrorCode& error) {
-    if (FiberStream* stream = usable("TcpStream::shutdownOutput", error)) error = stream->shutdownOutput();
+    if (FiberStream* stream = usable("TcpStream::shutdownOutput", error)) error = stream->shutdownOutput(deadline_);
 }
 
 void TcpStream::shutdownOutput() {
@@ -243,6 +243,10 @@ ErrorCode TcpStream::getOption(SocketOption option, int& value) const {
 
 std::unique_ptr<FiberStream> TcpStream::release() noexcept {
     return std::move(stream_);
+}
+
+bool TcpStream::holdsInput() const noexcept {
+    return stream_ && stream_->holdsInput();
 }
 
 std::string_view TcpStream::errorText() const noexcept {

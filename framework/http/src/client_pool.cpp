@@ -18,7 +18,7 @@ bool isQuiet(TcpStream& stream) {
     std::array<char, 1> byte;
     ErrorCode error;
     stream.tryRead(byte, error);
-    return error == fromErrno(EAGAIN);
+    return error == fromErrno(EAGAIN) && !stream.holdsInput();  // over TLS, a part of a record may have arrived
 }
 
 }  // namespace

@@ -143,10 +143,17 @@ void Exchange::connect(const Resolver::Addresses& addresses) {
 
 void Exchange::use(TcpStream stream) {
     if (security_) {
-        ErrorCode error;
-        std::string text;
-        stream = security_->secure(std::move(stream), origin_.host(), waitDeadline_, error, text);
-        if (error) return fail(error, "no secure connection" + (text.empty() ? std::string() : " (" + text + ")"));
+        SecuredStream secured = security_->secure(std::move(stream), origin_.host(), waitDeadline_);
+        if (secured.error) {
+            const std::string text = secured.text.empty() ? secured.text : " (" + secured.text + ")";
+            return fail(secured.error, "no secure connection" + text);
+        }
+        if (!secured.applicationProtocol.empty() && secured.applicationProtocol != "http/1.1") {
+            return fail(fromErrno(EPROTONOSUPPORT), "the server speaks '" + secured.applicationProtocol +
+                                                        "', which ClientOptions::tls offers; offer \"http/1.1\" only");
+        }
+        if (cancelled_) return fail(operationAborted(), "cancelled");
+        stream = std::move(secured.stream);
     }
     lease_.fill(std::move(stream));
 }
@@ -303,6 +310,7 @@ void Exchange::beginWait() noexcept {
 
 void Exchange::receive() {
     if (error_ || finished_) return;
+    if (!lease_.connection()) return fail(operationAborted(), "an attempt to repeat the request has failed");
     ErrorCode error = cancelled_ ? operationAborted() : ErrorCode();
     const Buffer bytes = error ? Buffer() : lease_.stream().read(readBytes, error);
     if (error) {

@@ -51,7 +51,8 @@ ErrorCode RecordSender::sendSome(Deadline deadline) {
 }
 
 ErrorCode RecordSender::sendNow() noexcept {
-    if (lost_ || empty() || turn_.taken()) return lost_;
+    if (lost_ || turn_.taken()) return lost_;
+    if (empty()) return finish();
     ErrorCode error;
     std::array<iovec, mostParts> parts;
     records_.flush();
@@ -66,6 +67,7 @@ ErrorCode RecordSender::sendNow() noexcept {
 // A carrier that shuts down starts no fiber; nor does it send anything any more.
 void RecordSender::sendLater() noexcept {
     if (later_) return;
+    if (Carrier::current() == nullptr) return void(lost_ = operationAborted());
     try {
         Carrier::current()->spawnDetached(
             [self = shared_from_this()] {
@@ -82,13 +84,8 @@ void RecordSender::sendLater() noexcept {
     }
 }
 
-ErrorCode RecordSender::endOutput() noexcept {
-    ending_ = true;
-    return sendNow();
-}
-
 ErrorCode RecordSender::finish() noexcept {
-    return ending_ && std::exchange(ending_, false) ? socket_->shutdownOutput() : ErrorCode();
+    return std::exchange(ending_, false) ? socket_->shutdownOutput(never) : ErrorCode();
 }
 
 void RecordSender::close() noexcept {

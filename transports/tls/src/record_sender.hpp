@@ -30,9 +30,8 @@ class RecordSender : public std::enable_shared_from_this<RecordSender> {
     // One call of the socket at most, unless another fiber sends; what is left is sent by a fiber. Returns the error
     // of the socket, which is not EAGAIN.
     ErrorCode sendNow() noexcept;
-    // Ends the output of the socket once all records have been sent, which is the last thing to do. Returns the error
-    // if that is now.
-    ErrorCode endOutput() noexcept;
+    // The output of the socket ends once all records have been sent: the next call that finds none left ends it.
+    void endOutput() noexcept { ending_ = true; }
     void close() noexcept;
 
   private:

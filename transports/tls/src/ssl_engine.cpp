@@ -218,6 +218,10 @@ bool SslEngine::hasInput() const noexcept {
     return failed() || peerClosed_ || bio_.readable() || (ssl_ != nullptr && ::SSL_has_pending(ssl_) != 0);
 }
 
+bool SslEngine::holdsInput() const noexcept {
+    return bio_.inputBytes() > 0 || !bio_.betweenRecords() || (ssl_ != nullptr && ::SSL_has_pending(ssl_) != 0);
+}
+
 bool SslEngine::isServer() const noexcept {
     return context_->isServer;
 }

@@ -1,6 +1,7 @@
 #include "ssl_fiber_stream.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -8,6 +9,7 @@
 #include <sys/uio.h>
 
 #include <weft/pipeline/channel_filter.hpp>
+#include <weft/scheduler/suspension.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
 namespace weft::detail {
@@ -60,7 +62,11 @@ ErrorCode SslFiberStream::handshake(Deadline deadline) {
     const Claim reads(reads_, reading);
     const Claim writes(writes_, writing);
     if (reading || writing) return reading ? reading : writing;
-    return shakeHands(deadline);
+    try {
+        return shakeHands(deadline);
+    } catch (const std::bad_alloc&) {
+        return fromErrno(ENOMEM);
+    }
 }
 
 ErrorCode SslFiberStream::shakeHands(Deadline deadline) {
@@ -89,10 +95,12 @@ ErrorCode SslFiberStream::receiveUntil(Ready ready, Deadline deadline) {
         }
         if (engine_.failed()) out_->sendNow();
         if (const ErrorCode error = state()) return error;
-        if (const ErrorCode error = out_->sendAll(deadline)) return error;
-        if (ready()) return {};
+        ErrorCode error = out_->sendAll(deadline);
+        if (ready()) return {};  // a peer that has gone may have sent data before; a writer finds the error
+        if (error) return error;
         if (ended_) return fromErrno(EPIPE);
-        if (const ErrorCode error = pump(deadline)) return error;
+        error = pump(deadline);
+        if (error) return error;
     }
 }
 
@@ -103,18 +111,20 @@ ErrorCode SslFiberStream::pump(Deadline deadline) {
     if (input_.taken()) return input_.await("TlsStream::read", deadline);
     ErrorCode error;
     const IoTurn::Hold hold(input_);
-    Buffer bytes = out_->socket().readSome(mostPlain, deadline, error);
-    if (error) return error;
-    feed(std::move(bytes));
+    if (unfed_.empty()) {
+        Buffer bytes = out_->socket().readSome(mostPlain, deadline, error);
+        if (error) return error;
+        if (bytes.empty()) engine_.endInput();
+        unfed_ = std::move(bytes);
+    }
+    feed();
     return {};
 }
 
-void SslFiberStream::feed(Buffer&& bytes) {
-    if (bytes.empty()) {
-        engine_.endInput();
-    } else {
-        engine_.feed(std::move(bytes));
-    }
+// If there is no memory, the bytes stay.
+void SslFiberStream::feed() {
+    if (!unfed_.empty()) engine_.feed(std::move(unfed_));
+    unfed_ = Buffer();
 }
 
 // False: nothing more can be received now. A record of which libssl has a part counts as input, so ask receive().
@@ -124,7 +134,7 @@ bool SslFiberStream::receiveOnce(std::size_t most) {
     if (engine_.handshakeDone()) plain = Buffer::allocate(std::min(most, mostPlain));
     const SslEngine::Step step = engine_.receive(plain, out_->records());
     if (plain_.empty()) {
-        plain_ = std::move(plain);
+        plain_ = plain.empty() ? Buffer() : std::move(plain);  // a waiting fiber holds no buffer
     } else {
         plain_.append(plain.view());
     }
@@ -187,23 +197,28 @@ Buffer SslFiberStream::readSome(std::size_t most, Deadline deadline, ErrorCode& 
     return plain_.readableBytes() <= most ? std::exchange(plain_, Buffer()) : plain_.split(most);
 }
 
+// Records without data take a call each.
 std::size_t SslFiberStream::tryReadSome(std::span<char> into, ErrorCode& error) noexcept {
     const Claim claim(reads_, error);
-    if (!error) error = state();
-    if (!error && (!engine_.handshakeDone() || input_.taken())) error = fromErrno(EAGAIN);
     if (error) return 0;
+    if (isOpen() && !plain_.empty()) return takePlain(into);
+    error = state();
+    if (!error && (!engine_.handshakeDone() || input_.taken())) error = fromErrno(EAGAIN);
     try {
-        if (receive(into.size(), error)) return takePlain(into);
-        if (error || ended_) return 0;
-        Buffer bytes = Buffer::allocate(mostPlain);
-        bytes.produced(out_->socket().tryReadSome({bytes.writeData(), mostPlain}, error));
-        if (error) return 0;
-        feed(std::move(bytes));
-        if (receive(into.size(), error)) return takePlain(into);
+        while (!error && !ended_) {
+            if (receive(into.size(), error)) return takePlain(into);
+            if (error || ended_) break;
+            if (unfed_.empty()) {
+                Buffer bytes = Buffer::allocate(mostPlain);
+                bytes.produced(out_->socket().tryReadSome({bytes.writeData(), mostPlain}, error));
+                if (!error && bytes.empty()) engine_.endInput();
+                unfed_ = bytes.empty() ? Buffer() : std::move(bytes);
+            }
+            feed();
+        }
     } catch (const std::bad_alloc&) {
         error = fromErrno(ENOMEM);
     }
-    if (!error && !ended_) error = fromErrno(EAGAIN);
     return 0;
 }
 
@@ -239,18 +254,26 @@ std::size_t SslFiberStream::writeSome(std::span<const iovec> parts, Deadline dea
     const Claim claim(writes_, error);
     if (error) return 0;
     try {
-        error = awaitWritable(deadline);
-        if (!error && outputEnded_) error = fromErrno(EPIPE);
-        if (!error) error = out_->sendAll(deadline);  // what calls before have left
-        if (error) return 0;
-        const std::size_t taken = encode(parts, ChannelFilter::mostEncoded);
-        error = out_->sendAll(deadline);
-        if (!error && taken == 0) error = engine_.error();
-        return taken;
+        return sendParts(parts, deadline, error);
     } catch (const std::bad_alloc&) {
         error = fromErrno(ENOMEM);
         return 0;
     }
+}
+
+// Once the bytes are taken, nothing may throw: where no fiber may wait, what the socket does not take is sent later.
+std::size_t SslFiberStream::sendParts(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) {
+    std::size_t taken = 0;
+    while (taken == 0) {
+        error = awaitWritable(deadline);
+        if (!error && outputEnded_) error = fromErrno(EPIPE);
+        if (!error) error = out_->sendAll(deadline);  // what calls before have left
+        if (error) return 0;
+        taken = encode(parts, ChannelFilter::mostEncoded);
+        if (taken == 0 && engine_.failed()) return error = engine_.error(), 0;
+    }
+    error = Suspension::allowed() ? out_->sendAll(deadline) : out_->sendNow();
+    return taken;
 }
 
 std::size_t SslFiberStream::tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept {
@@ -267,26 +290,46 @@ std::size_t SslFiberStream::tryWriteSome(std::span<const iovec> parts, ErrorCode
 
 // ---- the end ----
 
-ErrorCode SslFiberStream::shutdownOutput() {
-    if (const ErrorCode error = shakeHands(never)) return error;
-    if (engine_.isWaitingForPeer()) return fromErrno(EAGAIN);
-    if (std::exchange(outputEnded_, true)) return {};
-    engine_.closeOutput(out_->records());
-    return out_->endOutput();
+ErrorCode SslFiberStream::shutdownOutput(Deadline deadline) {
+    try {
+        if (const ErrorCode error = shakeHands(deadline)) return error;
+        if (engine_.isWaitingForPeer()) return fromErrno(EAGAIN);
+        if (!std::exchange(outputEnded_, true)) {
+            engine_.closeOutput(out_->records());
+            if (engine_.failed()) return engine_.error();
+            out_->endOutput();
+        }
+        return Suspension::allowed() ? out_->sendAll(deadline) : out_->sendNow();
+    } catch (const std::bad_alloc&) {
+        return fromErrno(ENOMEM);
+    }
 }
 
 void SslFiberStream::close() noexcept {
     if (!isOpen()) return;
-    if (!resets_ && !outputEnded_ && out_->empty()) {
-        engine_.closeOutput(out_->records());
+    if (engine_.handshakeDone() && out_->empty() && !closesByReset()) {
+        if (!outputEnded_) engine_.closeOutput(out_->records());
+        out_->endOutput();
         out_->sendNow();
+        dropInput();
     }
     out_->close();
 }
 
-ErrorCode SslFiberStream::setOption(SocketOption option, int value) {
-    if (option == SocketOption::linger) resets_ = value == 0;
-    return out_->socket().setOption(option, value);
+// Linger 0: what was not sent is discarded, so the end must not look complete.
+bool SslFiberStream::closesByReset() const {
+    int seconds = -1;
+    return !out_->socket().getOption(SocketOption::linger, seconds) && seconds == 0;
+}
+
+// The kernel would send a reset for bytes that nobody has read, such as tickets, and forget what it has still to send.
+void SslFiberStream::dropInput() noexcept {
+    constexpr int mostCalls = 16;
+    std::array<char, 4096> bytes;
+    ErrorCode error;
+    for (int calls = 0; calls < mostCalls && !error; ++calls) {
+        if (out_->socket().tryReadSome(bytes, error) == 0) return;
+    }
 }
 
 }  // namespace weft::detail

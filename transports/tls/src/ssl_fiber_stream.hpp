@@ -38,10 +38,11 @@ class SslFiberStream final : public FiberStream {
     std::size_t writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) override;
     std::size_t tryReadSome(std::span<char> into, ErrorCode& error) noexcept override;
     std::size_t tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept override;
-    ErrorCode shutdownOutput() override;
+    ErrorCode shutdownOutput(Deadline deadline) override;
+    bool holdsInput() const noexcept override { return !plain_.empty() || !unfed_.empty() || engine_.holdsInput(); }
     void close() noexcept override;
     bool isOpen() const noexcept override { return out_->socket().isOpen(); }
-    ErrorCode setOption(SocketOption option, int value) override;
+    ErrorCode setOption(SocketOption option, int value) override { return out_->socket().setOption(option, value); }
     ErrorCode getOption(SocketOption option, int& value) const override {
         return out_->socket().getOption(option, value);
     }
@@ -58,18 +59,22 @@ class SslFiberStream final : public FiberStream {
     template <class Ready>
     ErrorCode receiveUntil(Ready ready, Deadline deadline);
     ErrorCode pump(Deadline deadline);
-    void feed(Buffer&& bytes);
+    void feed();
     bool fill(std::size_t most, Deadline deadline, ErrorCode& error);
     bool receive(std::size_t most, ErrorCode& error);
     bool receiveOnce(std::size_t most);
     std::size_t takePlain(std::span<char> into) noexcept;
     ErrorCode state() const noexcept;
+    std::size_t sendParts(std::span<const iovec> parts, Deadline deadline, ErrorCode& error);
+    bool closesByReset() const;
+    void dropInput() noexcept;
     std::size_t encode(std::span<const iovec> parts, std::size_t most) noexcept;
 
     const std::shared_ptr<RecordSender> out_;
     SslEngine engine_;
     const Deadline handshakeEnd_;
     Buffer plain_;  // received, and not read by the program
+    Buffer unfed_;  // received when there was no memory to feed the engine
     IoTurn input_;  // of the fiber that reads from the socket
     bool begun_ = false;
     bool timedOut_ = false;  // the handshake has
@@ -77,7 +82,6 @@ class SslFiberStream final : public FiberStream {
     bool reads_ = false;
     bool writes_ = false;
     bool outputEnded_ = false;
-    bool resets_ = false;  // a close discards what was not sent (linger 0), so it must not look complete
 };
 
 }  // namespace weft::detail

@@ -25,14 +25,18 @@ class TlsSecurity final : public StreamSecurity {
             throw std::invalid_argument("a server's SslContext cannot secure a client's streams");
     }
 
-    TcpStream secure(TcpStream stream, const std::string& serverName, Deadline deadline, ErrorCode& error,
-                     std::string& text) const override {
+    SecuredStream secure(TcpStream stream, const std::string& serverName, Deadline deadline) const override {
         stream.setDeadline(deadline);
         TlsStream secured(std::move(stream), source_, withoutZone(serverName));
-        secured.handshake(error);
-        if (!error) return secured;
-        text = secured.errorText();
-        return {};
+        SecuredStream result;
+        secured.handshake(result.error);
+        if (result.error) {
+            result.text = secured.errorText();
+        } else {
+            result.applicationProtocol = secured.session().applicationProtocol();
+            result.stream = std::move(secured);
+        }
+        return result;
     }
 
   private:

@@ -49,9 +49,12 @@ TlsStream::TlsStream(TcpStream socket, const SslContext& client, std::string_vie
     TcpStream::operator=(secured(socket, handshakeEnd(options), client, serverName));
 }
 
+// A TcpStream of another kind may have been moved into this one.
 void TlsStream::handshake(ErrorCode& error) {
     FiberStream* const stream = usable("TlsStream::handshake", error);
-    if (stream != nullptr) error = static_cast<detail::SslFiberStream*>(stream)->handshake(deadline());
+    if (stream == nullptr) return;
+    auto* const secured = dynamic_cast<detail::SslFiberStream*>(stream);
+    error = secured != nullptr ? secured->handshake(deadline()) : fromErrno(EPROTONOSUPPORT);
 }
 
 void TlsStream::handshake() {
@@ -61,8 +64,9 @@ void TlsStream::handshake() {
 }
 
 const SslSession& TlsStream::session() const noexcept {
-    WEFT_ASSERT(fiberStream() != nullptr, "TlsStream::session(): the stream has never been open, or was moved from");
-    return static_cast<const detail::SslFiberStream&>(*fiberStream()).engine();
+    const auto* const secured = dynamic_cast<const detail::SslFiberStream*>(fiberStream());
+    WEFT_ASSERT(secured != nullptr, "TlsStream::session(): never open, moved from, or replaced by a plain stream");
+    return secured->engine();
 }
 
 }  // namespace weft

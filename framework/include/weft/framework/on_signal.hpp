@@ -9,8 +9,9 @@ namespace weft {
 
 // While the object exists, its own thread calls the function at each signal, so the function may block: to read files
 // again at SIGHUP, for example. Signals that arrive during a call cause one more call. What the function throws is one
-// logged error. ShutdownSignals leaves the signal to it, whichever was made first; destroy the two in the reverse order
-// in which they were made.
+// logged error. The thread blocks all signals that the program handles, and a child process that the function starts
+// inherits that. ShutdownSignals leaves the signal to it, whichever was made first; destroy the two in the reverse
+// order in which they were made.
 //
 // In a process that is forked meanwhile the signal does nothing, and the destructor returns at once: the thread exists
 // in the parent only. The forked process may have an object of its own.

@@ -7,7 +7,7 @@
 namespace weft {
 
 namespace detail {
-int runMain(int argc, const char* const* argv, int (*call)(void*), void* body) noexcept;
+int runMain(int argc, const char* const* argv, int (*call)(const void*), const void* body) noexcept;
 }  // namespace detail
 
 // Calls body() and returns what main() returns: body()'s result, or 0 if it has none. What it throws is one line on
@@ -16,16 +16,17 @@ int runMain(int argc, const char* const* argv, int (*call)(void*), void* body) n
 template <class Body>
 int runMain(int argc, const char* const* argv, Body&& body) noexcept {
     using Called = std::remove_reference_t<Body>;
-    const auto call = [](void* given) -> int {
-        Called& called = *static_cast<Called*>(given);
+    Called* const called = std::addressof(body);
+    const auto call = [](const void* given) -> int {
+        Called& function = **static_cast<Called* const*>(given);
         if constexpr (std::is_void_v<std::invoke_result_t<Called&>>) {
-            called();
+            function();
             return 0;
         } else {
-            return called();
+            return function();
         }
     };
-    return detail::runMain(argc, argv, call, std::addressof(body));
+    return detail::runMain(argc, argv, call, &called);
 }
 
 }  // namespace weft

@@ -39,7 +39,10 @@ class FiberStream {
     // At most one system call each; they never wait or yield. EAGAIN where readSome() or writeSome() would wait.
     virtual std::size_t tryReadSome(std::span<char> into, ErrorCode& error) noexcept = 0;
     virtual std::size_t tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept = 0;
-    virtual ErrorCode shutdownOutput() = 0;
+    // Blocks only where bytes that the stream has taken must leave first, as with TLS.
+    virtual ErrorCode shutdownOutput(Deadline deadline) = 0;
+    // Whether bytes have been received that the next read could take without the socket, or a part of a record.
+    virtual bool holdsInput() const noexcept { return false; }
     // Parked fibers wake with operation_aborted. Idempotent. Context: the carrier.
     virtual void close() noexcept = 0;
     virtual bool isOpen() const noexcept = 0;

@@ -111,7 +111,7 @@ class TcpStream {
     void setDeadline(Deadline deadline) noexcept { deadline_ = deadline; }
     Deadline deadline() const noexcept { return deadline_; }
 
-    // Tells the peer that no more bytes will follow; reading stays possible.
+    // Tells the peer that no more bytes will follow; reading stays possible. Never waits, except over TLS.
     void shutdownOutput();
     void shutdownOutput(ErrorCode& error);
     // Closes the stream; a fiber waiting in one of its calls gets operation_aborted. Idempotent.
@@ -129,6 +129,8 @@ class TcpStream {
     // carrier() is.
     std::unique_ptr<FiberStream> release() noexcept;
 
+    // Whether the stream has received bytes of the peer that were not read: never, unless it decodes, as TLS does.
+    bool holdsInput() const noexcept;
     // What is known of the last error besides its code, as by TLS; may be empty. Valid until the next call.
     std::string_view errorText() const noexcept;
 

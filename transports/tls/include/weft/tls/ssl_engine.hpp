@@ -77,8 +77,10 @@ class SslEngine final : public SslSession {
     // The peer has sent only a part of a message of the handshake protocol, such as of a key update: until the rest is
     // received, TLS 1.3 forbids to send.
     bool isWaitingForPeer() const noexcept;
-    // Whether receive() has something to do.
+    // Whether receive() may have something to do.
     bool hasInput() const noexcept;
+    // Whether bytes have been fed that are not in the plaintext yet, such as a part of a record.
+    bool holdsInput() const noexcept;
     bool failed() const noexcept { return failure_ != nullptr; }
     ErrorCode error() const noexcept;
     // libssl's reasons; may be empty. Valid as long as the engine.

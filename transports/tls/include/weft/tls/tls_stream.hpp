@@ -23,15 +23,17 @@ struct TlsStreamOptions {
 // * Errors are SslErrors, too; the throwing calls also say what libssl does. After one of them, and after a handshake
 //   that took too long (ETIMEDOUT), all calls fail with it.
 // * An end of the stream without the peer's close_notify is SslError::truncated.
-// * shutdownOutput() sends a close_notify, shakes hands if that has not been done, and fails with EAGAIN while the peer
-//   has sent half of a key update. Reading goes on.
-// * close() and the destructor send a close_notify if the socket takes it at once, and discard bytes that tryWrite(),
-// or
-//   a write() that has failed, has taken and the socket has not.
+// * shutdownOutput() sends a close_notify after all that was written; it may wait for that, and for the handshake if it
+//   has not been done. It fails with EAGAIN while the peer has sent half of a key update. Reading goes on.
+// * close() and the destructor end the output in the same way if the socket takes it at once. They discard bytes that
+//   tryWrite(), or a write() that has failed, has taken and the socket has not. As with TCP, what arrives after a close
+//   may cost the peer the last bytes: shutdownOutput() and a read up to the end are sure.
 // * A write() that fails has taken the bytes that it returns. They are sent, by a fiber of the stream's own, as long as
 //   the stream is open; a second write() goes on behind them.
 // * tryRead() and tryWrite() fail with EAGAIN before the handshake is done. tryRead() does so, too, when only a part of
-//   a record, or a message of TLS itself has arrived.
+//   a record has arrived, and takes a call more for each message of TLS itself.
+// * Moving a plain TcpStream into it by a reference to TcpStream makes it plain: handshake() then fails with
+//   EPROTONOSUPPORT.
 // While a fiber waits in read(), no memory of the stream's own is in use besides libssl's.
 class TlsStream : public TcpStream {
   public:
