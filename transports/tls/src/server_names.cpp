@@ -91,7 +91,7 @@ int SslContext::State::chooseByName(::SSL* ssl, int* alert, void* first) noexcep
     }
 }
 
-// SSL_set_SSL_CTX() brings the certificates only.
+// SSL_set_SSL_CTX() brings the certificates and the id of sessions only.
 bool SslContext::State::enter(::SSL& ssl) const noexcept {
     ::SSL_CTX* const own = context.get();
     if (::SSL_set_SSL_CTX(&ssl, own) != own) return false;
@@ -99,7 +99,6 @@ bool SslContext::State::enter(::SSL& ssl) const noexcept {
     ::SSL_clear_options(&ssl, ::SSL_get_options(&ssl));
     ::SSL_set_options(&ssl, ::SSL_CTX_get_options(own));
     return SSL_set_min_proto_version(&ssl, SSL_CTX_get_min_proto_version(own)) == 1 &&
-           ::SSL_set_session_id_context(&ssl, sessionId_.data(), static_cast<unsigned int>(sessionId_.size())) == 1 &&
            ::SSL_set_num_tickets(&ssl, ::SSL_CTX_get_num_tickets(own)) == 1;
 }
 

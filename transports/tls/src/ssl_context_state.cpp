@@ -246,7 +246,6 @@ void SslContext::State::setSessionId(ClientAuth clientAuth) {
         throw std::bad_alloc();
     }
     policy_.clear();
-    sessionId_.assign(digest.begin(), digest.begin() + size);
 }
 
 void SslContext::State::setTickets(const SslServerOptions& options) {

@@ -63,9 +63,8 @@ struct SslContext::State {
     SharedState contextFor(std::string_view name) const;
     bool enter(::SSL& ssl) const noexcept;
 
-    std::string name_;    // of the options, for errors
-    std::string policy_;  // what sessions depend on; empty once the context is built
-    std::vector<unsigned char> sessionId_;
+    std::string name_;                                       // of the options, for errors
+    std::string policy_;                                     // what sessions depend on; empty once the context is built
     std::map<std::string, SharedState, std::less<>> names_;  // "*.shop.test" for wildcards
     std::shared_ptr<detail::TicketKeys> ticketKeys_;
     std::unique_ptr<detail::KeyLog> keyLog_;
