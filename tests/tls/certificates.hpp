@@ -44,15 +44,15 @@ class Authority {
     Identity issue(const CertificateOptions& options = {}) const { return make(options, this); }
     const std::string& certificate() const { return identity_.certificate; }
 
-    // A list of revoked certificates, with this one.
-    std::string revoking(const std::string& certificate) const {
+    // A list of revoked certificates, with this one; the next list comes in so many seconds.
+    std::string revoking(const std::string& certificate, long nextSeconds = 3600) const {
         const std::unique_ptr<::X509_CRL, Releases<&::X509_CRL_free>> list(::X509_CRL_new());
         const Certificate own(::PEM_read_bio_X509(reading(identity_.certificate).get(), nullptr, nullptr, nullptr));
         const Certificate bad(::PEM_read_bio_X509(reading(certificate).get(), nullptr, nullptr, nullptr));
         const std::unique_ptr<::ASN1_TIME, Releases<&::ASN1_TIME_free>> now(
             ::ASN1_TIME_set(nullptr, std::time(nullptr) - 60));
         const std::unique_ptr<::ASN1_TIME, Releases<&::ASN1_TIME_free>> next(
-            ::ASN1_TIME_set(nullptr, std::time(nullptr) + 3600));
+            ::ASN1_TIME_set(nullptr, std::time(nullptr) + nextSeconds));
         ::X509_CRL_set_version(list.get(), 1);
         ::X509_CRL_set_issuer_name(list.get(), ::X509_get_subject_name(own.get()));
         ::X509_CRL_set1_lastUpdate(list.get(), now.get());

@@ -120,6 +120,75 @@ TEST(SslContextTest, ARevokedCertificateIsRefused) {
     EXPECT_THROW(SslContext::server(useless), ConfigurationError);
 }
 
+TEST(SslContextTest, ARevokedAuthorityIsRefused) {
+    const Authority below("Below", testAuthority());
+    const Identity leaf = below.issue({.subject = "leaf"});
+    for (const bool revoked : {false, true}) {
+        SslServerOptions options = asking(ClientAuth::required);
+        const std::string& other = testAuthority().issue().certificate;
+        options.revoked = PemSource::text(testAuthority().revoking(revoked ? below.certificate() : other) +
+                                          below.revoking(testIdentity().certificate));
+        EnginePair pair(SslContext::server(options), clientWith({leaf.certificate + below.certificate(), leaf.key}));
+        pair.run();
+        EXPECT_EQ(pair.server.engine.handshakeDone(), !revoked) << pair.server.engine.errorText();
+    }
+}
+
+TEST(SslContextTest, AnAuthorityThatIsSignedByAnotherMayBeTrusted) {
+    const Authority below("Below", testAuthority());
+    SslServerOptions options = asking(ClientAuth::required);
+    options.trust = PemSource::text(below.certificate());
+    EnginePair pair(SslContext::server(options), clientWith(below.issue({.subject = "leaf"})));
+    pair.run();
+    EXPECT_TRUE(pair.server.engine.handshakeDone()) << pair.server.engine.errorText();
+}
+
+TEST(SslContextTest, BlocksWithoutEffectAndOldListsAreRefused) {
+    const std::string list = testAuthority().revoking(testIdentity().certificate);
+    SslServerOptions inTrust = asking(ClientAuth::required);
+    inTrust.trust = PemSource::text(testAuthority().certificate() + list);
+    EXPECT_THROW(SslContext::server(inTrust), ConfigurationError);
+    SslServerOptions inRevoked = asking(ClientAuth::required);
+    inRevoked.revoked = PemSource::text(list + testAuthority().certificate());
+    EXPECT_THROW(SslContext::server(inRevoked), ConfigurationError);
+    SslServerOptions old = asking(ClientAuth::required);
+    old.revoked = PemSource::text(testAuthority().revoking(testIdentity().certificate, -30));
+    EXPECT_THROW(SslContext::server(old), ConfigurationError);
+}
+
+TEST(SslContextTest, AKeyLogThatOthersMayUseIsRefused) {
+    const std::string path =
+        (std::filesystem::temp_directory_path() / ("weft-open-log-" + std::to_string(::getpid()))).string();
+    SslServerOptions options = serverOptions();
+    options.keyLogFile = path;
+    std::ofstream(path) << "";
+    EXPECT_THROW(SslContext::server(options), ConfigurationError) << "readable by all";
+    ::chmod(path.c_str(), 0600);
+    EXPECT_NO_THROW(SslContext::server(options));
+    const std::string link = path + ".link";
+    std::filesystem::create_symlink(path, link);
+    options.keyLogFile = link;
+    EXPECT_THROW(SslContext::server(options), ConfigurationError) << "a link";
+    options.keyLogFile = "/dev/null";
+    EXPECT_THROW(SslContext::server(options), ConfigurationError) << "no regular file";
+    std::filesystem::remove(link);
+    std::filesystem::remove(path);
+}
+
+TEST(PeerCertificateTest, OddNamesAndTimesAreTold) {
+    const SslContext server = SslContext::server(asking(ClientAuth::required));
+    const SslContext client = clientWith(testAuthority().issue({.subject = "m\xc3\xa4x\x1b[1m",
+                                                                .names = "email:a b@test,DNS:fine.test",
+                                                                .untilSeconds = 3600L * 24 * 365 * 500}));
+    EnginePair pair(server, client);
+    pair.run();
+    ASSERT_TRUE(pair.server.engine.handshakeDone()) << pair.server.engine.errorText();
+    const auto peer = pair.server.engine.peerCertificate();
+    EXPECT_EQ(peer->names(), std::vector<std::string>{"DNS:fine.test"});
+    EXPECT_EQ(peer->validUntil(), std::chrono::system_clock::time_point::max());
+    for (const char c : peer->subject()) EXPECT_TRUE(c >= ' ' && c < '\x7f') << peer->subject();
+}
+
 TEST(SslContextTest, AClientRefusesARevokedServer) {
     SslClientOptions options = clientOptions();
     options.revoked = PemSource::text(testAuthority().revoking(testIdentity().certificate));

@@ -1,11 +1,13 @@
 // Sessions: which later connection resumes one, and which must not.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include <unistd.h>
@@ -124,6 +126,42 @@ TEST(Resumption, ASessionOfOneNameIsNotResumedAtAnother) {
         EXPECT_TRUE(connect(same, "a.test", session)) << version;
         ::SSL_SESSION_free(session);
     }
+}
+
+TEST(Resumption, NamesOfOneContextDoNotShareSessions) {
+    const SslContext server = SslContext::server(serverOptions(testAuthority().issue({.names = "DNS:*.shop.test"})));
+    ::SSL_SESSION* session = nullptr;
+    for (const char* name : {"a.shop.test", "b.shop.test", "a.shop.test"}) {
+        LibsslPeer peer(LibsslPeer::Side::client);
+        SSL_set_tlsext_host_name(peer.ssl(), name);
+        if (session != nullptr) ::SSL_set_session(peer.ssl(), session);
+        EngineSide side(server);
+        peer.talkTo(side);
+        ASSERT_TRUE(side.engine.handshakeDone());
+        EXPECT_FALSE(side.engine.isResumed()) << name;
+        ::SSL_SESSION_free(session);
+        session = ::SSL_get1_session(peer.ssl());
+    }
+    ::SSL_SESSION_free(session);
+}
+
+// In TLS 1.3 each resumption brings new tickets.
+TEST(Resumption, AClientWhoseCertificateExpiresMustShowANewOne) {
+    SslServerOptions strict = serverOptions();
+    strict.clientAuth = ClientAuth::required;
+    strict.trust = PemSource::text(testAuthority().certificate());
+    const SslContext server = SslContext::server(strict);
+    SslClientOptions options = clientOptions();
+    const Identity brief = testAuthority().issue({.subject = "brief", .untilSeconds = 2});
+    options.certificate = PemSource::text(brief.certificate);
+    options.key = PemSource::text(brief.key);
+    const SslContext client = SslContext::client(options);
+    EXPECT_FALSE(resumes(server, client));
+    EXPECT_TRUE(resumes(server, client));
+    std::this_thread::sleep_for(std::chrono::milliseconds(3100));
+    EnginePair late(server, client);
+    late.run();
+    EXPECT_EQ(late.server.engine.error(), SslError::certificateExpired) << late.server.engine.errorText();
 }
 
 TEST(Resumption, ASessionWithoutACertificateIsNotResumedWhereOneIsRequired) {

@@ -101,6 +101,52 @@ TEST(ServerNames, TheRulesOfTheChosenContextApply) {
     EXPECT_EQ(old.engine.error(), SslError::nothingInCommon) << old.engine.errorText();
 }
 
+// The client has been admitted by the rules of the first name.
+TEST(ServerNames, ASecondHelloMustNameTheSameServer) {
+    SslServerOptions options = serverOptions();
+    options.names = {{"public.test", contextOf("public.test")}};
+    const SslContext server = SslContext::server(options);
+    for (const bool same : {true, false}) {
+        EngineSide side(server);
+        LibsslPeer peer(LibsslPeer::Side::client, [](::SSL_CTX* context) {
+            ::SSL_CTX_set1_groups_list(context, "P-521:P-256");  // the server asks for another hello
+            ::SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
+        });
+        SSL_set_tlsext_host_name(peer.ssl(), "public.test");
+        peer.receive({});
+        side.receive(peer.takeWire());
+        if (!same) SSL_set_tlsext_host_name(peer.ssl(), "admin.test");
+        peer.receive(side.takeWire());
+        peer.talkTo(side);
+        EXPECT_EQ(side.engine.handshakeDone(), same) << side.engine.errorText();
+        EXPECT_EQ(side.engine.serverName(), same ? "public.test" : "");
+    }
+}
+
+TEST(ServerNames, AResumedSessionOfTls12HasItsName) {
+    const SslContext server = SslContext::server(shops());
+    ::SSL_SESSION* session = nullptr;
+    for (const bool resumed : {false, true}) {
+        EngineSide side(server);
+        LibsslPeer peer(LibsslPeer::Side::client,
+                        [](::SSL_CTX* context) { ::SSL_CTX_set_max_proto_version(context, TLS1_2_VERSION); });
+        SSL_set_tlsext_host_name(peer.ssl(), "shop.test");
+        if (session != nullptr) ::SSL_set_session(peer.ssl(), session);
+        peer.talkTo(side);
+        EXPECT_EQ(side.engine.isResumed(), resumed);
+        EXPECT_EQ(side.engine.serverName(), "shop.test");
+        ::SSL_SESSION_free(session);
+        session = ::SSL_get1_session(peer.ssl());
+    }
+    ::SSL_SESSION_free(session);
+}
+
+TEST(ServerNames, NamesInsideOfNamesAreRefused) {
+    SslServerOptions outer = serverOptions();
+    outer.names = {{"a.test", SslContext::server(shops())}};
+    EXPECT_THROW(SslContext::server(outer), ConfigurationError);
+}
+
 TEST(ServerNames, TheContextLivesAsLongAsItsConnections) {
     SslServerOptions options = serverOptions();
     options.names = {{"shop.test", contextOf("shop.test")}};

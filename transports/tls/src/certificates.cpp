@@ -92,6 +92,8 @@ std::vector<CertificatePointer> certificatesIn(const PemText& pem) {
     const std::string errors = takeErrors().text;
     if (all.empty() && atEnd) refuse(pem, "has no certificate; it has " + blocksIn(pem.text));
     if (!atEnd) refuse(pem, place(all.size()) + " cannot be decoded: " + errors);
+    if (blocksIn(pem.text).find("X509 CRL") != std::string::npos)
+        refuse(pem, "has a revocation list, which would have no effect here: give it as `revoked`");
     return all;
 }
 
@@ -105,6 +107,14 @@ std::vector<CrlPointer> revocationsIn(const PemText& pem) {
     const std::string errors = takeErrors().text;
     if (all.empty() && atEnd) refuse(pem, "has no revocation list (X509 CRL); it has " + blocksIn(pem.text));
     if (!atEnd) refuse(pem, "list " + std::to_string(all.size() + 1) + " cannot be decoded: " + errors);
+    if (blocksIn(pem.text).find("CERTIFICATE") != std::string::npos)
+        refuse(pem, "has a certificate, which would have no effect here: give it as `trust`");
+    for (const CrlPointer& list : all) {
+        const ::ASN1_TIME* const end = ::X509_CRL_get0_nextUpdate(list.get());
+        if (end != nullptr && ::X509_cmp_current_time(end) < 0)
+            refuse(pem, "the list of " + nameText(::X509_CRL_get_issuer(list.get())) + " was to be replaced on " +
+                            printed(end) + "; get the new one");
+    }
     return all;
 }
 
@@ -124,8 +134,7 @@ KeyPointer keyIn(const PemText& pem, const std::string& given) {
 
 std::string nameText(const ::X509_NAME* name) {
     const BioPointer bio(::BIO_new(::BIO_s_mem()));
-    constexpr unsigned long form = XN_FLAG_ONELINE & ~ASN1_STRFLGS_ESC_MSB;
-    if (!bio || ::X509_NAME_print_ex(bio.get(), name, 0, form) < 0) throw std::bad_alloc();
+    if (!bio || ::X509_NAME_print_ex(bio.get(), name, 0, XN_FLAG_ONELINE) < 0) throw std::bad_alloc();
     char* text = nullptr;
     const long size = BIO_get_mem_data(bio.get(), &text);
     return {text, static_cast<std::size_t>(size)};

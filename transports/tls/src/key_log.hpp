@@ -12,7 +12,8 @@ namespace weft::detail {
 // Context: any thread. A write blocks, as files do: it is for debugging.
 class KeyLog {
   public:
-    // Appends; only the user may read a file that is created. `option` names it in errors. Throws ConfigurationError.
+    // Appends to a regular file that belongs to the user and that no other may use, or creates one. A symbolic link is
+    // not followed. `option` names the file in errors. Throws ConfigurationError.
     KeyLog(const std::string& file, const std::string& option);
 
     void write(std::string_view line) noexcept;

@@ -1,4 +1,5 @@
 // The facts of a peer's certificate.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <ctime>
@@ -30,7 +31,8 @@ std::string textOf(const ::GENERAL_NAME& name) {
     const auto plain = [](const char* kind, const ::ASN1_IA5STRING* value) {
         const std::string text(reinterpret_cast<const char*>(::ASN1_STRING_get0_data(value)),
                                static_cast<std::size_t>(::ASN1_STRING_length(value)));
-        return text.find('\0') == std::string::npos ? kind + text : std::string();
+        const bool printable = std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+        return printable ? kind + text : std::string();
     };
     switch (name.type) {
         case GEN_DNS: return plain("DNS:", name.d.dNSName);
@@ -71,7 +73,11 @@ std::string fingerprintOf(const ::X509& certificate) {
 std::chrono::system_clock::time_point timeOf(const ::ASN1_TIME* time) {
     std::tm parts{};
     if (::ASN1_TIME_to_tm(time, &parts) != 1) return {};
-    return std::chrono::system_clock::from_time_t(::timegm(&parts));
+    using Time = std::chrono::system_clock::time_point;
+    const std::chrono::seconds since(::timegm(&parts));
+    if (since >= std::chrono::floor<std::chrono::seconds>(Time::max().time_since_epoch())) return Time::max();
+    if (since <= std::chrono::ceil<std::chrono::seconds>(Time::min().time_since_epoch())) return Time::min();
+    return Time(since);
 }
 
 std::string pemOf(const ::X509& certificate) {

@@ -1,7 +1,7 @@
 // The choice of a server's context by the name that a client asks for (RFC 6066, section 3). It is made in the call for
 // the client's hello, before libssl looks for a session: later, a session of one name would be resumed at another.
 #include <algorithm>
-#include <cctype>
+#include <array>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -16,20 +16,25 @@ namespace {
 
 constexpr std::size_t longestName = 253;
 
-std::string lower(std::string_view name) {
+// Of ASCII, whatever the program's locale.
+char lower(char c) noexcept {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+std::string normal(std::string_view name) {
     if (name.ends_with('.')) name.remove_suffix(1);
     std::string result(name);
-    std::transform(result.begin(), result.end(), result.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    for (char& c : result) c = lower(c);
     return result;
 }
 
-// Letters, digits, '-', '_' and single dots between.
+// Letters, digits, '-', '_' and single dots between; in normal form.
 bool isHostName(std::string_view name) noexcept {
     if (name.empty() || name.size() > longestName || name.front() == '.' || name.back() == '.') return false;
     if (name.find("..") != std::string_view::npos) return false;
-    return std::all_of(name.begin(), name.end(),
-                       [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; });
+    return std::all_of(name.begin(), name.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+    });
 }
 
 unsigned read16(std::string_view bytes) noexcept {
@@ -56,42 +61,55 @@ std::string_view serverNameOf(::SSL* ssl) noexcept {
 
 void SslContext::State::setNames(const std::vector<std::pair<std::string, SslContext>>& names) {
     for (const auto& [given, chosen] : names) {
-        const std::string name = lower(given);
+        const std::string name = normal(given);
         const std::string_view checked = name.starts_with("*.") ? std::string_view(name).substr(2) : name;
-        if (!isHostName(checked))
+        if (!isHostName(checked)) {
             refuse("names",
                    "'" + given + "' is no name; accepted: \"shop.test\", or \"*.shop.test\" for one label in front");
+        }
         if (!chosen.isServer()) refuse("names", "the context for '" + given + "' is a client's");
+        if (!chosen.state_->names_.empty())
+            refuse("names", "the context for '" + given + "' has names of its own, which nobody would choose");
         if (!names_.emplace(name, chosen.state_).second) refuse("names", "'" + given + "' is there twice");
     }
-    if (!names_.empty()) ::SSL_CTX_set_client_hello_cb(context.get(), &State::chooseByName, this);
+    ::SSL_CTX_set_client_hello_cb(context.get(), &State::onHello, nullptr);
 }
 
-// An exact name precedes a wildcard. Null: this context.
-SslContext::State::SharedState SslContext::State::contextFor(std::string_view asked) const {
-    if (asked.size() > longestName + 1) return nullptr;
-    const std::string name = lower(asked);
+// An exact name precedes a wildcard. Null: this context. `name`: in normal form.
+SslContext::State::SharedState SslContext::State::contextFor(const std::string& name) const {
     auto found = names_.find(name);
     const std::size_t dot = name.find('.');
     if (found == names_.end() && dot != std::string::npos && dot > 0) found = names_.find("*" + name.substr(dot));
     return found == names_.end() ? nullptr : found->second;
 }
 
-int SslContext::State::chooseByName(::SSL* ssl, int* alert, void* first) noexcept {
+int SslContext::State::onHello(::SSL* ssl, int* alert, void*) noexcept {
     *alert = SSL_AD_INTERNAL_ERROR;
     try {
-        const SharedState chosen = static_cast<const State*>(first)->contextFor(serverNameOf(ssl));
-        if (!chosen) return SSL_CLIENT_HELLO_SUCCESS;
-        if (!chosen->enter(*ssl)) return SSL_CLIENT_HELLO_ERROR;
-        auto& engine = *static_cast<SslEngine*>(SSL_get_app_data(ssl));
-        engine.chosen_ = chosen;
-        return SSL_CLIENT_HELLO_SUCCESS;
+        return answerHello(*ssl, *static_cast<SslEngine*>(SSL_get_app_data(ssl)), alert) ? SSL_CLIENT_HELLO_SUCCESS
+                                                                                         : SSL_CLIENT_HELLO_ERROR;
     } catch (const std::exception&) {
         return SSL_CLIENT_HELLO_ERROR;
     }
 }
 
-// SSL_set_SSL_CTX() brings the certificates and the id of sessions only.
+// A client may be asked for a second hello (RFC 8446, section 4.1.4). Its name must be the first one's: it has been
+// admitted by the rules of that one.
+bool SslContext::State::answerHello(::SSL& ssl, SslEngine& engine, int* alert) {
+    std::string name(serverNameOf(&ssl));
+    if (engine.helloSeen_) {
+        *alert = SSL_AD_ILLEGAL_PARAMETER;
+        return name == engine.serverName_;
+    }
+    engine.helloSeen_ = true;
+    const std::string asked = name.size() <= longestName + 1 ? normal(name) : std::string();
+    engine.chosen_ = engine.context_->contextFor(asked);
+    engine.serverName_ = std::move(name);
+    const State& rules = engine.chosen_ ? *engine.chosen_ : *engine.context_;
+    return (!engine.chosen_ || rules.enter(ssl)) && rules.setSessionId(ssl, asked);
+}
+
+// SSL_set_SSL_CTX() brings the certificates only.
 bool SslContext::State::enter(::SSL& ssl) const noexcept {
     ::SSL_CTX* const own = context.get();
     if (::SSL_set_SSL_CTX(&ssl, own) != own) return false;
@@ -100,6 +118,15 @@ bool SslContext::State::enter(::SSL& ssl) const noexcept {
     ::SSL_set_options(&ssl, ::SSL_CTX_get_options(own));
     return SSL_set_min_proto_version(&ssl, SSL_CTX_get_min_proto_version(own)) == 1 &&
            ::SSL_set_num_tickets(&ssl, ::SSL_CTX_get_num_tickets(own)) == 1;
+}
+
+// RFC 6066, section 3: a session is not resumed for another name, although both may have this context.
+bool SslContext::State::setSessionId(::SSL& ssl, const std::string& name) const {
+    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+    unsigned int size = 0;
+    const std::string all = sessionId_ + name;
+    return ::EVP_Digest(all.data(), all.size(), digest.data(), &size, ::EVP_sha256(), nullptr) == 1 &&
+           ::SSL_set_session_id_context(&ssl, digest.data(), size) == 1;
 }
 
 }  // namespace weft

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
 #include <new>
 #include <string_view>
 
@@ -132,6 +135,8 @@ void SslContext::State::setProfile(SslProfile profile, const std::string& cipher
         throw std::bad_alloc();
     if (modern && !ciphers.empty()) refuse("ciphers", "are those of TLS 1.2, which SslProfile::modern does not accept");
     if (!modern) setCiphers(ciphers.empty() ? intermediateCiphers : ciphers);
+    addToPolicy("profile", modern ? "modern" : "intermediate");
+    addToPolicy("ciphers", ciphers);
 }
 
 void SslContext::State::setCiphers(const std::string& names) {
@@ -187,13 +192,13 @@ void SslContext::State::setRevoked(const PemSource& revoked) {
     if (!revoked.given()) return;
     ::X509_STORE* const store = ::SSL_CTX_get_cert_store(context.get());
     const detail::PemText pem = detail::readPem(revoked, option("revoked"));
-    policy_ += pem.text;
+    addToPolicy("revoked", pem.text);
     for (const detail::CrlPointer& list : detail::revocationsIn(pem)) {
         clearErrors();
         if (::X509_STORE_add_crl(store, list.get()) != 1)
             throw ConfigurationError(pem.name + ": libssl does not accept it: " + takeErrors().text);
     }
-    ::X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
+    ::X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
 }
 
 void SslContext::State::setTrust(const PemSource& trust) {
@@ -204,7 +209,8 @@ void SslContext::State::setTrust(const PemSource& trust) {
         return;
     }
     const detail::PemText pem = detail::readPem(trust, option("trust"));
-    policy_ += pem.text;
+    addToPolicy("trust", pem.text);
+    ::X509_STORE_set_flags(::SSL_CTX_get_cert_store(context.get()), X509_V_FLAG_PARTIAL_CHAIN);
     for (const detail::CertificatePointer& authority : detail::certificatesIn(pem)) {
         clearErrors();
         if (::X509_STORE_add_cert(::SSL_CTX_get_cert_store(context.get()), authority.get()) != 1)
@@ -233,18 +239,27 @@ void SslContext::State::setProtocols(const std::vector<std::string>& names) {
     }
 }
 
-// A session is resumed only where the policy for clients and its authorities are those under which it was made.
+// Each with its length, so that no two policies are written alike.
+void SslContext::State::addToPolicy(std::string_view kind, std::string_view value) {
+    policy_ += std::string(kind) + " " + std::to_string(value.size()) + " ";
+    policy_ += value;
+}
+
+// A session is resumed only where the certificates, the policy for clients and its authorities are those under which it
+// was made.
 void SslContext::State::setSessionId(ClientAuth clientAuth) {
-    policy_ += std::to_string(static_cast<int>(clientAuth));
+    addToPolicy("clients", std::to_string(static_cast<int>(clientAuth)));
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
     unsigned int size = 0;
-    if (::X509_digest(::SSL_CTX_get0_certificate(context.get()), ::EVP_sha256(), digest.data(), &size) != 1)
-        throw std::bad_alloc();
-    policy_.append(reinterpret_cast<const char*>(digest.data()), size);
-    if (::EVP_Digest(policy_.data(), policy_.size(), digest.data(), &size, ::EVP_sha256(), nullptr) != 1 ||
-        ::SSL_CTX_set_session_id_context(context.get(), digest.data(), size) != 1) {
-        throw std::bad_alloc();
+    const auto view = [&] { return std::string_view(reinterpret_cast<const char*>(digest.data()), size); };
+    for (long each = SSL_CERT_SET_FIRST; SSL_CTX_set_current_cert(context.get(), each) == 1; each = SSL_CERT_SET_NEXT) {
+        if (::X509_digest(::SSL_CTX_get0_certificate(context.get()), ::EVP_sha256(), digest.data(), &size) != 1)
+            throw std::bad_alloc();
+        addToPolicy("certificate", view());
     }
+    if (::EVP_Digest(policy_.data(), policy_.size(), digest.data(), &size, ::EVP_sha256(), nullptr) != 1)
+        throw std::bad_alloc();
+    sessionId_ = view();
     policy_.clear();
 }
 
@@ -260,9 +275,35 @@ void SslContext::State::setTickets(const SslServerOptions& options) {
                       ? detail::TicketKeys::ofProcess()
                       : detail::TicketKeys::fromFile(options.ticketKeyFile, option("ticketKeyFile"));
     if (::SSL_CTX_set_num_tickets(context.get(), options.tickets) != 1 ||
-        ::SSL_CTX_set_tlsext_ticket_key_evp_cb(context.get(), &State::keyTicket) != 1) {
+        ::SSL_CTX_set_tlsext_ticket_key_evp_cb(context.get(), &State::keyTicket) != 1 ||
+        ::SSL_CTX_set_session_ticket_cb(context.get(), &State::stampTicket, &State::judgeTicket, nullptr) != 1) {
         throw std::bad_alloc();
     }
+}
+
+// In TLS 1.3 each resumption brings new tickets. Without the time of the full handshake in them, a client whose
+// certificate has expired since would go on for ever (RFC 8446, section 4.6.1).
+int SslContext::State::stampTicket(::SSL* ssl, void*) noexcept {
+    ::SSL_SESSION* const session = ::SSL_get_session(ssl);
+    void* before = nullptr;
+    std::size_t size = 0;
+    ::SSL_SESSION_get0_ticket_appdata(session, &before, &size);
+    const std::int64_t now = std::time(nullptr);
+    return size == sizeof now || ::SSL_SESSION_set1_ticket_appdata(session, &now, sizeof now) == 1 ? 1 : 0;
+}
+
+::SSL_TICKET_RETURN SslContext::State::judgeTicket(::SSL*, ::SSL_SESSION* session, const unsigned char*, std::size_t,
+                                                   ::SSL_TICKET_STATUS status, void*) noexcept {
+    constexpr std::int64_t mostSeconds = 24 * 60 * 60;
+    if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) return SSL_TICKET_RETURN_IGNORE_RENEW;
+    void* stamp = nullptr;
+    std::size_t size = 0;
+    std::int64_t since = 0;
+    ::SSL_SESSION_get0_ticket_appdata(session, &stamp, &size);
+    if (size == sizeof since) std::memcpy(&since, stamp, sizeof since);
+    const bool old = std::time(nullptr) - since > mostSeconds;
+    if (old || detail::peerHasExpired(*session)) return SSL_TICKET_RETURN_IGNORE_RENEW;
+    return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
 int SslContext::State::keyTicket(::SSL* ssl, unsigned char* name, unsigned char* iv, ::EVP_CIPHER_CTX* cipher,
@@ -277,8 +318,9 @@ void SslContext::State::setSessions() {
     ::SSL_CTX_sess_set_new_cb(context.get(), &State::keepSession);
 }
 
-// 1: the reference to the session is ours.
+// 1: the reference to the session is ours; 0: it is not.
 int SslContext::State::keepSession(::SSL* ssl, ::SSL_SESSION* session) noexcept {
+    if (!detail::ClientSessions::isSmall(*ssl, *session)) return 0;
     const auto* const engine = static_cast<const SslEngine*>(SSL_get_app_data(ssl));
     of(ssl).sessions->add(engine->serverName_, detail::SessionPointer(session));
     return 1;

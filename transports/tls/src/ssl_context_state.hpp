@@ -53,18 +53,25 @@ struct SslContext::State {
     [[noreturn]] void refuse(std::string_view member, const std::string& fault) const;
 
     // libssl's calls.
-    static int chooseByName(::SSL* ssl, int* alert, void* first) noexcept;
+    static int onHello(::SSL* ssl, int* alert, void*) noexcept;
     static int keyTicket(::SSL* ssl, unsigned char* name, unsigned char* iv, ::EVP_CIPHER_CTX* cipher,
                          ::EVP_MAC_CTX* mac, int seals) noexcept;
+    static int stampTicket(::SSL* ssl, void*) noexcept;
+    static ::SSL_TICKET_RETURN judgeTicket(::SSL* ssl, ::SSL_SESSION* session, const unsigned char*, std::size_t,
+                                           ::SSL_TICKET_STATUS status, void*) noexcept;
     static int keepSession(::SSL* ssl, ::SSL_SESSION* session) noexcept;
     static void logKey(const ::SSL* ssl, const char* line) noexcept;
 
     static const State& of(const ::SSL* ssl) noexcept;
-    SharedState contextFor(std::string_view name) const;
+    static bool answerHello(::SSL& ssl, SslEngine& engine, int* alert);
+    SharedState contextFor(const std::string& name) const;
     bool enter(::SSL& ssl) const noexcept;
+    bool setSessionId(::SSL& ssl, const std::string& name) const;
+    void addToPolicy(std::string_view kind, std::string_view value);
 
     std::string name_;                                       // of the options, for errors
     std::string policy_;                                     // what sessions depend on; empty once the context is built
+    std::string sessionId_;                                  // a digest of the policy
     std::map<std::string, SharedState, std::less<>> names_;  // "*.shop.test" for wildcards
     std::shared_ptr<detail::TicketKeys> ticketKeys_;
     std::unique_ptr<detail::KeyLog> keyLog_;

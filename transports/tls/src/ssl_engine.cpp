@@ -328,15 +328,17 @@ std::string_view SslEngine::applicationProtocol() const noexcept {
     return {reinterpret_cast<const char*>(name), bytes};
 }
 
+// libssl forgets the name in a resumed session of TLS 1.2.
 std::string_view SslEngine::serverName() const noexcept {
-    const char* const name = established_ ? ::SSL_get_servername(ssl_, TLSEXT_NAMETYPE_host_name) : nullptr;
-    return name != nullptr ? name : std::string_view();
+    const bool asked = established_ && (context_->isServer || !isAddress(serverName_));
+    return asked ? serverName_ : std::string_view();
 }
 
 std::optional<PeerCertificate> SslEngine::peerCertificate() const {
     ::X509* const certificate = established_ ? ::SSL_get0_peer_certificate(ssl_) : nullptr;
     if (certificate == nullptr) return std::nullopt;
-    return detail::peerCertificate(*certificate, ::SSL_get0_verified_chain(ssl_));
+    const bool verified = (chosen_ ? chosen_ : context_)->verifiesPeer && ::SSL_get_verify_result(ssl_) == X509_V_OK;
+    return detail::peerCertificate(*certificate, verified ? ::SSL_get0_verified_chain(ssl_) : nullptr);
 }
 
 bool SslEngine::isResumed() const noexcept {

@@ -41,7 +41,7 @@ std::shared_ptr<TicketKeys> TicketKeys::fromFile(const std::string& file, const 
     };
     errno = 0;
     std::ifstream in(file, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    std::string bytes{std::istreambuf_iterator<char>(in), {}};
     if (!in.is_open() || (bytes.empty() && errno != 0))
         refuse("cannot be read: " + std::generic_category().message(errno));
     const std::size_t count = bytes.size() / bytesOfKey;
@@ -51,7 +51,14 @@ std::shared_ptr<TicketKeys> TicketKeys::fromFile(const std::string& file, const 
     }
     auto keys = std::make_shared<TicketKeys>();
     keys->keys_.resize(count);
-    std::memcpy(keys->keys_.data(), bytes.data(), bytes.size());
+    for (std::size_t i = 0; i < count; ++i) {
+        const char* const from = bytes.data() + i * bytesOfKey;
+        Key& key = keys->keys_[i];
+        std::memcpy(key.name.data(), from, key.name.size());
+        std::memcpy(key.hmac.data(), from + key.name.size(), key.hmac.size());
+        std::memcpy(key.aes.data(), from + key.name.size() + key.hmac.size(), key.aes.size());
+    }
+    ::OPENSSL_cleanse(bytes.data(), bytes.size());
     return keys;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
 
@@ -33,6 +34,10 @@ class TicketKeys {
 
   private:
     struct Key {
+        Key() = default;
+        Key(const Key&) = default;
+        Key& operator=(const Key&) = default;
+        ~Key() { ::OPENSSL_cleanse(this, sizeof *this); }
         std::array<unsigned char, 16> name;
         std::array<unsigned char, 32> hmac;
         std::array<unsigned char, 32> aes;

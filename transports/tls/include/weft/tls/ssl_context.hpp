@@ -89,19 +89,20 @@ struct SslServerOptions {
     // With keys of other kinds, such as RSA beside ECDSA: a client gets one that it can verify.
     std::vector<SslCertificate> otherCertificates;
     // The contexts for the names that clients ask for (SNI): "shop.test", or "*.shop.test" for one more label in front.
-    // Those that ask for no name, or for another one, get this context. Everything but ticketKeyFile is the chosen
-    // context's.
+    // Those that ask for no name, or for another one, get this context. All rules are the chosen context's. A client
+    // may ask for one name here and for another in its request: compare that with SslSession::serverName().
     std::vector<std::pair<std::string, SslContext>> names;
     ClientAuth clientAuth = ClientAuth::none;
     PemSource trust;  // the authorities that sign the certificates of clients; default: the system's
-    // Lists (CRLs) of the authorities that sign: a certificate that is on one is refused, and so is one whose authority
-    // has no list, or an old one. Default: nothing is asked.
+    // Lists (CRLs): a certificate that is on one is refused, and so is one of whose chain an authority, the highest one
+    // included, has no list, or an old one. Default: nothing is asked.
     PemSource revoked;
     std::vector<std::string> applicationProtocols;  // ALPN, the preferred one first; empty: ALPN is not used
     SslProfile profile = SslProfile::intermediate;
     std::string ciphers;  // of TLS 1.2, OpenSSL's names with ':' between; default: the profile's. Not with modern
-    // Sent to a client of TLS 1.3, which may resume the session once with each, for two hours. 0 to 16; 0: sessions
-    // are not resumed, in TLS 1.2, too.
+    // Sent to a client of TLS 1.3, which may resume the session once with each, for two hours, and for a day in all,
+    // unless its certificate ends before. 0 to 16; 0: sessions are not resumed, in TLS 1.2, too. A session is resumed
+    // for the name, certificate and rules with which it began only.
     unsigned tickets = 2;
     // Keys of tickets, for servers that resume each other's sessions: 80 random bytes each (`openssl rand 80`), at most
     // 16. The first one encrypts. To change keys, make a context anew. Default: random ones, which all contexts of the
@@ -123,7 +124,7 @@ struct SslClientOptions {
     std::string ciphers;
     // Accepts any certificate of any server: an attacker on the path can read and change all bytes.
     bool insecureWithoutVerification = false;
-    // Sessions are kept per name of a server, the newest 8 of each and of the last 1,024 names, and resumed by later
+    // Sessions are kept by the name of a server, the newest 8 of each and 1,024 in all, and resumed by later
     // connections of this context.
     bool resumesSessions = true;
     std::string keyLogFile;  // as SslServerOptions::keyLogFile

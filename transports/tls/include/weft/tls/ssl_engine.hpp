@@ -125,11 +125,12 @@ class SslEngine final : public SslSession {
     std::shared_ptr<const SslContext::State> chosen_;  // by the name that the client asked for; null: context_
     detail::RecordBio bio_;
     ssl_st* ssl_ = nullptr;
-    std::string serverName_;  // of a client
+    std::string serverName_;  // a client's server; what a client has asked a server for
     const Failure* failure_ = nullptr;
     std::uint16_t records_ = 0;       // of the last thousand or two
     std::uint16_t emptyRecords_ = 0;  // of these
     std::uint8_t emptyInRow_ = 0;
+    bool helloSeen_ = false;  // a server
     bool established_ = false;
     bool peerClosed_ = false;
     bool closed_ = false;  // our close_notify was sent
