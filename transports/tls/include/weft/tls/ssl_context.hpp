@@ -77,29 +77,29 @@ enum class SslProfile : std::uint8_t {
 };
 
 struct SslCertificate {
-    PemSource certificate;    // one's own, then the intermediate ones, each of which has signed the one before it
-    PemSource key;            // its private key: RSA of 2,048 bits or more, ECDSA, Ed25519
-    std::string keyPassword;  // of an encrypted key
+    PemSource certificate = {};    // one's own, then the intermediate ones, each of which has signed the one before it
+    PemSource key = {};            // its private key: RSA of 2,048 bits or more, ECDSA, Ed25519
+    std::string keyPassword = {};  // of an encrypted key
 };
 
 struct SslServerOptions {
-    PemSource certificate;  // as in SslCertificate
-    PemSource key;
-    std::string keyPassword;
+    PemSource certificate = {};  // as in SslCertificate
+    PemSource key = {};
+    std::string keyPassword = {};
     // With keys of other kinds, such as RSA beside ECDSA: a client gets one that it can verify.
-    std::vector<SslCertificate> otherCertificates;
+    std::vector<SslCertificate> otherCertificates = {};
     // The contexts for the names that clients ask for (SNI): "shop.test", or "*.shop.test" for one more label in front.
     // Those that ask for no name, or for another one, get this context. All rules are the chosen context's. A client
     // may ask for one name here and for another in its request: compare that with SslSession::serverName().
-    std::vector<std::pair<std::string, SslContext>> names;
+    std::vector<std::pair<std::string, SslContext>> names = {};
     ClientAuth clientAuth = ClientAuth::none;
-    PemSource trust;  // the authorities that sign the certificates of clients; default: the system's
+    PemSource trust = {};  // the authorities that sign the certificates of clients; default: the system's
     // Lists (CRLs): a certificate that is on one is refused, and so is one of whose chain an authority, the highest one
     // included, has no list, or an old one. Default: nothing is asked.
-    PemSource revoked;
-    std::vector<std::string> applicationProtocols;  // ALPN, the preferred one first; empty: ALPN is not used
+    PemSource revoked = {};
+    std::vector<std::string> applicationProtocols = {};  // ALPN, the preferred one first; empty: ALPN is not used
     SslProfile profile = SslProfile::intermediate;
-    std::string ciphers;  // of TLS 1.2, OpenSSL's names with ':' between; default: the profile's. Not with modern
+    std::string ciphers = {};  // of TLS 1.2, OpenSSL's names with ':' between; default: the profile's. Not with modern
     // Sent to a client of TLS 1.3, which may resume the session once with each, for two hours, and for a day in all,
     // unless its certificate ends before. 0 to 16; 0: sessions are not resumed, in TLS 1.2, too. A session is resumed
     // for the name, certificate and rules with which it began only.
@@ -107,27 +107,27 @@ struct SslServerOptions {
     // Keys of tickets, for servers that resume each other's sessions: 80 random bytes each (`openssl rand 80`), at most
     // 16. The first one encrypts. To change keys, make a context anew. Default: random ones, which all contexts of the
     // process share and which change every hour.
-    std::string ticketKeyFile;
+    std::string ticketKeyFile = {};
     // Whoever has this file can read all connections: the secrets of each, in the format of NSS, are appended, for
     // Wireshark. No environment variable does this.
-    std::string keyLogFile;
+    std::string keyLogFile = {};
 };
 
 struct SslClientOptions {
-    PemSource trust;        // the authorities that sign the certificates of servers; default: the system's
-    PemSource revoked;      // as SslServerOptions::revoked
-    PemSource certificate;  // the client's own, for servers that ask for one
-    PemSource key;
-    std::string keyPassword;
-    std::vector<std::string> applicationProtocols;
+    PemSource trust = {};        // the authorities that sign the certificates of servers; default: the system's
+    PemSource revoked = {};      // as SslServerOptions::revoked
+    PemSource certificate = {};  // the client's own, for servers that ask for one
+    PemSource key = {};
+    std::string keyPassword = {};
+    std::vector<std::string> applicationProtocols = {};
     SslProfile profile = SslProfile::intermediate;
-    std::string ciphers;
+    std::string ciphers = {};
     // Accepts any certificate of any server: an attacker on the path can read and change all bytes.
     bool insecureWithoutVerification = false;
     // Sessions are kept by the name of a server, the newest 8 of each and 1,024 in all, and resumed by later
     // connections of this context.
     bool resumesSessions = true;
-    std::string keyLogFile;  // as SslServerOptions::keyLogFile
+    std::string keyLogFile = {};  // as SslServerOptions::keyLogFile
 };
 
 }  // namespace weft
