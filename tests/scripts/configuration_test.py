@@ -23,6 +23,8 @@ OPTIONS = {
     'Limits': 'pipeline/http/include/weft/http/limits.hpp',
     'ClientOptions': 'framework/http/include/weft/http/client_options.hpp',
     'RequestOptions': 'framework/http/include/weft/http/client_options.hpp',
+    'SslServerOptions': 'transports/tls/include/weft/tls/ssl_context.hpp',
+    'SslClientOptions': 'transports/tls/include/weft/tls/ssl_context.hpp',
     'ResolverOptions': 'framework/include/weft/framework/thread_pool_resolver.hpp',
 }
 READ = re.compile(r'(?:getenv|environment|environ\.get)\s*[(\[]\s*["\'](WEFT_[A-Z0-9_]+)["\']'

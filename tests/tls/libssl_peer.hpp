@@ -28,7 +28,9 @@ class LibsslPeer {
         ::SSL_set_bio(ssl_, in_, out_);
         side == Side::client ? ::SSL_set_connect_state(ssl_) : ::SSL_set_accept_state(ssl_);
     }
+    // Marked as ended, so that its session may be resumed.
     ~LibsslPeer() {
+        ::SSL_set_shutdown(ssl_, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
         ::SSL_free(ssl_);
         ::SSL_CTX_free(context_);
         ::ERR_clear_error();
