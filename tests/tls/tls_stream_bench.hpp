@@ -76,6 +76,8 @@ class TlsStreamToPeer {
     }
 
     TlsStream& stream() { return stream_; }
+    // Until `talk` has returned; what it has written may then be read.
+    void awaitEnd() const { ended_.future().await(); }
 
   private:
     TcpListener listener_ = TcpListener::listen(anyPort);

@@ -210,6 +210,7 @@ TEST_P(TlsStreamEdges, KeyUpdatesAreAnsweredByAReader) {
         to.stream().write("ok");
         ErrorCode error;
         to.stream().read(1, error);
+        to.awaitEnd();
         EXPECT_TRUE(answered);
     });
 }

@@ -172,6 +172,7 @@ TEST_P(TlsStreamTest, SmallPartsShareARecord) {
         to.stream().write({head, "", body});
         ErrorCode error;
         to.stream().read(1, error);  // the peer ends
+        to.awaitEnd();
         EXPECT_EQ(records.size(), 1u);
     });
 }
