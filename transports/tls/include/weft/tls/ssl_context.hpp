@@ -108,8 +108,8 @@ struct SslServerOptions {
     // 16. The first one encrypts. To change keys, make a context anew. Default: random ones, which all contexts of the
     // process share and which change every hour.
     std::string ticketKeyFile = {};
-    // Whoever has this file can read all connections: the secrets of each, in the format of NSS, are appended, for
-    // Wireshark. No environment variable does this.
+    // For Wireshark: the secrets of each connection, in the format of NSS, are appended to this file. With it, all
+    // connections can be read. No environment variable does this.
     std::string keyLogFile = {};
 };
 
