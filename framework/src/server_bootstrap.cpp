@@ -15,6 +15,8 @@
 #include <weft/transports/socket_io_handler.hpp>
 #include <weft/transports/tcp_socket.hpp>
 
+#include "child_fiber.hpp"
+#include "fiber_sink.hpp"
 #include "loop_set.hpp"
 #include "server_state.hpp"
 
@@ -54,6 +56,7 @@ struct Binding {
     std::vector<EventLoop*> loops;    // one listener on each
     std::vector<EventLoop*> workers;  // connections go to these; empty: they stay on their listener's loop
     bool sharesPort = false;          // with other processes, as the program requested
+    bool childIsFiber = false;
     Promise<Server> outcome;
 
     void fail(std::exception_ptr cause) {
@@ -86,16 +89,17 @@ ChannelRef makeListener(const BindingPointer& binding, std::size_t index) {
     SocketIoHandler* const sockets = SocketIoHandler::of(loop);
     if (!sockets) throw std::logic_error("the event loop has no sockets: create its group with a socket transport");
     Fd fd = openTcpSocket(binding->address.family(), sockets->systemCalls());
-    ChildLoopChooser chooser;
+    ChildSetup children;
+    if (binding->childIsFiber) children.makeSink = &detail::FiberSink::make;
     if (!binding->workers.empty()) {
         // Must not hold the server: listeners keep this chooser for as long as they exist, even when closed.
-        chooser = [workers = binding->workers, turn = std::uint32_t{0}]() mutable -> EventLoop& {
+        children.chooseLoop = [workers = binding->workers, turn = std::uint32_t{0}]() mutable -> EventLoop& {
             const auto load = [&](std::size_t worker) { return workers[worker]->carrier()->load(); };
             return *workers[detail::betterOfTwo(turn++, workers.size(), load)];
         };
     }
     ChannelRef listener = Channel::create(loop);
-    listener->attach(sockets->listener(std::move(fd), *listener, std::move(chooser)));
+    listener->attach(sockets->listener(std::move(fd), *listener, std::move(children)));
     binding->listener.applyOptions(*listener);
     if (index > 0) sharePort(*listener);
     // B-1: a task adds the acceptor, after all handlers that the user's handler adds.
@@ -190,8 +194,14 @@ AcceptMode ServerBootstrap::resolvedMode() const {
     return oneGroup && workers_->size() > 1 ? AcceptMode::perLoop : AcceptMode::single;
 }
 
+ServerBootstrap& ServerBootstrap::setChildFiber(UniqueFunction<void(TcpStream)> fn, const SpawnOptions& options) {
+    child_.setHandler(std::make_shared<detail::ChildFiber>(std::move(fn), options));
+    childIsFiber_ = true;
+    return *this;
+}
+
 BindFuture ServerBootstrap::bind(const SocketAddress& local) {
-    if (!child_.hasHandler()) throw std::logic_error("ServerBootstrap::bind() without a childHandler");
+    if (!child_.hasHandler()) throw std::logic_error("ServerBootstrap::bind() without a childHandler or childFiber");
     const bool perLoop = resolvedMode() == AcceptMode::perLoop;
     auto binding = std::make_shared<Binding>();
     binding->server = std::make_shared<ServerState>(*workers_->loopSet(), child_, local);
@@ -201,6 +211,7 @@ BindFuture ServerBootstrap::bind(const SocketAddress& local) {
         for (std::size_t i = 0; i < workers_->size(); ++i) binding->workers.push_back(&workers_->loop(i));
     }
     binding->sharesPort = sharesPort_;
+    binding->childIsFiber = childIsFiber_;
     const std::size_t count = perLoop ? acceptors_->size() : 1;
     for (std::size_t i = 0; i < count; ++i)
         binding->loops.push_back(&(count > 1 ? acceptors_->loop(i) : acceptors_->next()));

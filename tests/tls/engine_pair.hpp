@@ -64,7 +64,8 @@ struct EngineSide {
             step = engine.receive(plain, wire);
             received += plain.view();
             if (step == SslEngine::Step::handshakeDone) ++handshakes;
-            if (step != SslEngine::Step::plaintext && step != SslEngine::Step::handshakeDone) return;
+            const bool goesOn = step == SslEngine::Step::plaintext || step == SslEngine::Step::handshakeDone;
+            if (!goesOn && (step != SslEngine::Step::needInput || !engine.canShakeHands())) return;
         }
     }
     void send(std::string_view plain) {

@@ -3,6 +3,7 @@
 
 #include <random>
 #include <string>
+#include <utility>
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -266,6 +267,28 @@ TEST(SslEngine, BuffersOfAnIdleConnectionComeBackWhenTheyAreNeeded) {
     pair.run();
     EXPECT_EQ(pair.server.received, "half and half");
     EXPECT_EQ(pair.client.received, "answer");
+}
+
+// A record in a packet is decrypted when the packet arrives; later the connection's window has many packets.
+TEST(SslEngine, RecordsOfAYoungConnectionAreSmall) {
+    EnginePair pair;
+    pair.run();
+    const std::string bytes(SslEngine::youngBytes + 64 * 1024, 'x');
+    for (const bool idleBefore : {false, true}) {
+        if (idleBefore) pair.server.engine.releaseBuffers();
+        pair.server.send(bytes);
+        const std::string wire = pair.server.takeWire();
+        std::size_t small = 0, large = 0;
+        for (const std::string& record : EnginePair::records(wire)) {
+            const bool isSmall = record.size() <= 1'460;
+            EXPECT_TRUE(!isSmall || large == 0);
+            (isSmall ? small : large) += 1;
+        }
+        EXPECT_EQ(small, (SslEngine::youngBytes + SslEngine::youngPlaintext - 1) / SslEngine::youngPlaintext);
+        EXPECT_EQ(large, 4u);
+        pair.client.receive(wire);
+        EXPECT_EQ(std::exchange(pair.client.received, {}), bytes);
+    }
 }
 
 }  // namespace

@@ -18,6 +18,14 @@ class TlsPeer {
         const SocketAddress& server, const std::function<void(::SSL_CTX*)>& configure = [](::SSL_CTX*) {})
         : socket_(server), tls_(LibsslPeer::Side::client, configure) {}
 
+    // Sends the first message only.
+    void greet() {
+        tls_.receive({});
+        sendAll();
+    }
+    // What has come, undecrypted.
+    std::string receiveRaw() { return socket_.receive(); }
+    ::SSL* ssl() const { return tls_.ssl(); }
     // False: the server has ended the connection.
     bool shakeHands() {
         tls_.receive({});

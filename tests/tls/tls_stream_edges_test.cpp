@@ -248,6 +248,25 @@ TEST_P(TlsStreamEdges, APlainStreamThatWasMovedInIsToldApart) {
     });
 }
 
+// The peer learns that nothing was cut off.
+TEST_P(TlsStreamEdges, ADrainOfAServerOfFibersEndsWithACloseNotify) {
+    ServerBootstrap bootstrap(*group_);
+    bootstrap.childFiber([this](TcpStream socket) {
+        TlsStream stream(std::move(socket), server_);
+        for (Buffer bytes = stream.read(4096); !bytes.empty(); bytes = stream.read(4096)) stream.write(bytes.view());
+    });
+    Server server = bootstrap.bind(anyPort).sync().channel();
+    TlsPeer peer(server.localAddress());
+    ASSERT_TRUE(peer.shakeHands());
+    peer.send("hello");
+    EXPECT_EQ(peer.receive(5), "hello");
+    TlsPeer silent(server.localAddress());  // in its handshake
+    EXPECT_TRUE(eventually([&] { return server.liveChildren() == 2; }));
+    EXPECT_EQ(server.drain(20s), 0u);
+    EXPECT_EQ(peer.receiveToEnd(), "");
+    EXPECT_TRUE(peer.sawCloseNotify());
+}
+
 INSTANTIATE_TEST_SUITE_P(Transports, TlsStreamEdges, ::testing::ValuesIn(transports()), nameOfTransport);
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -63,6 +64,16 @@ class BlockingPeer {
             if (count <= 0) return count == 0 ? 0 : errno;
             bytes.append(room, static_cast<std::size_t>(count));
         }
+    }
+    // Returns how many bytes were taken before the peer took no more for a while, or `most`.
+    std::size_t sendUntilFull(std::string_view bytes, std::size_t most) {
+        std::size_t sent = 0;
+        for (pollfd ready{fd_, POLLOUT, 0}; sent < most && ::poll(&ready, 1, 200) == 1;) {
+            const ssize_t count = ::send(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+            if (count <= 0) break;
+            sent += static_cast<std::size_t>(count);
+        }
+        return sent;
     }
     void endOutput() { ::shutdown(fd_, SHUT_WR); }
     void reset() {

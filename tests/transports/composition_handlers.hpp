@@ -42,8 +42,8 @@ class BasicCountingIoHandler : public SocketIoHandler {
     std::unique_ptr<ChannelSink> stream(Fd fd, Channel& channel) override {
         return inner.stream(std::move(fd), channel);
     }
-    std::unique_ptr<ChannelSink> listener(Fd fd, Channel& channel, ChildLoopChooser chooser) override {
-        return inner.listener(std::move(fd), channel, std::move(chooser));
+    std::unique_ptr<ChannelSink> listener(Fd fd, Channel& channel, ChildSetup children) override {
+        return inner.listener(std::move(fd), channel, std::move(children));
     }
     std::unique_ptr<ChannelSink> connector(Fd fd, Channel& channel) override {
         return inner.connector(std::move(fd), channel);

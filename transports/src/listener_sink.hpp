@@ -72,8 +72,8 @@ class ListenerSink : public SocketProperties<Handle, ChannelSink> {
     // Sets the same socket defaults as Netty, here, so that an option set before bind() overrides them. Accepted
     // sockets inherit TCP_NODELAY from the listener, which saves a system call per connection.
     template <class... Arguments>
-    ListenerSink(Channel& channel, ChildLoopChooser chooser, Arguments&&... arguments) noexcept
-        : Properties(std::forward<Arguments>(arguments)...), channel_(channel), chooser_(std::move(chooser)) {
+    ListenerSink(Channel& channel, ChildSetup children, Arguments&&... arguments) noexcept
+        : Properties(std::forward<Arguments>(arguments)...), channel_(channel), children_(std::move(children)) {
         detail::setSocketOption(this->calls(), this->fd(), SocketOption::reuseAddress, 1);
         detail::setSocketOption(this->calls(), this->fd(), SocketOption::noDelay, 1);
     }
@@ -89,7 +89,7 @@ class ListenerSink : public SocketProperties<Handle, ChannelSink> {
     }
     // Makes a channel of the connection and passes it to the listener's channel. Throws std::bad_alloc.
     void deliver(Fd connection) {
-        EventLoop& loop = chooser_ ? chooser_() : channel_.loop();
+        EventLoop& loop = children_.chooseLoop ? children_.chooseLoop() : channel_.loop();
         SocketIoHandler* const sockets = &loop == &channel_.loop() ? &this->handler() : SocketIoHandler::of(loop);
         if (!sockets) {
             log(LogLevel::error,
@@ -97,7 +97,8 @@ class ListenerSink : public SocketProperties<Handle, ChannelSink> {
             return;
         }
         ChannelRef child = Channel::create(loop);
-        child->attach(sockets->stream(std::move(connection), *child));
+        child->attach(children_.makeSink != nullptr ? children_.makeSink(*sockets, std::move(connection), *child)
+                                                    : sockets->stream(std::move(connection), *child));
         child->setActive(true);
         channel_.onMessage(Message::of<ChannelRef>(std::move(child)));
     }
@@ -127,7 +128,7 @@ class ListenerSink : public SocketProperties<Handle, ChannelSink> {
 
   private:
     Channel& channel_;
-    ChildLoopChooser chooser_;                       // empty: connections use the listener's own loop
+    ChildSetup children_;
     int backlog_ = std::numeric_limits<int>::max();  // the kernel caps it at net.core.somaxconn
     ScheduledTask resume_;
     bool listening_ = false;

@@ -31,8 +31,8 @@ class MyIoHandler final : public weft::SocketIoHandler {
         return epoll_.stream(std::move(fd), channel);
     }
     std::unique_ptr<weft::ChannelSink> listener(weft::Fd fd, weft::Channel& channel,
-                                                weft::ChildLoopChooser chooser) override {
-        return epoll_.listener(std::move(fd), channel, std::move(chooser));
+                                                weft::ChildSetup children) override {
+        return epoll_.listener(std::move(fd), channel, std::move(children));
     }
     std::unique_ptr<weft::ChannelSink> connector(weft::Fd fd, weft::Channel& channel) override {
         return epoll_.connector(std::move(fd), channel);

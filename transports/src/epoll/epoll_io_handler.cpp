@@ -252,8 +252,8 @@ std::unique_ptr<ChannelSink> EpollIoHandler::stream(Fd fd, Channel& channel) {
     return std::make_unique<EpollStream>(*this, std::move(fd), channel);
 }
 
-std::unique_ptr<ChannelSink> EpollIoHandler::listener(Fd fd, Channel& channel, ChildLoopChooser chooser) {
-    return std::make_unique<EpollListener>(*this, std::move(fd), channel, std::move(chooser));
+std::unique_ptr<ChannelSink> EpollIoHandler::listener(Fd fd, Channel& channel, ChildSetup children) {
+    return std::make_unique<EpollListener>(*this, std::move(fd), channel, std::move(children));
 }
 
 std::unique_ptr<ChannelSink> EpollIoHandler::connector(Fd fd, Channel& channel) {

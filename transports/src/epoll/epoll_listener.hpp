@@ -9,8 +9,8 @@ namespace weft {
 
 class EpollListener final : public ListenerSink<EpollHandle> {
   public:
-    EpollListener(EpollIoHandler& handler, Fd fd, Channel& channel, ChildLoopChooser chooser) noexcept
-        : ListenerSink(channel, std::move(chooser), handler, EpollHandleKind::listener, std::move(fd)) {}
+    EpollListener(EpollIoHandler& handler, Fd fd, Channel& channel, ChildSetup children) noexcept
+        : ListenerSink(channel, std::move(children), handler, EpollHandleKind::listener, std::move(fd)) {}
 
     void wantRead(bool on) override;
     void acceptWaiting() override;

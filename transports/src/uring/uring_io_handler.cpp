@@ -255,8 +255,8 @@ std::unique_ptr<ChannelSink> UringIoHandler::stream(Fd fd, Channel& channel) {
     return std::make_unique<UringStream>(*this, std::move(fd), channel);
 }
 
-std::unique_ptr<ChannelSink> UringIoHandler::listener(Fd fd, Channel& channel, ChildLoopChooser chooser) {
-    return std::make_unique<UringListener>(*this, std::move(fd), channel, std::move(chooser));
+std::unique_ptr<ChannelSink> UringIoHandler::listener(Fd fd, Channel& channel, ChildSetup children) {
+    return std::make_unique<UringListener>(*this, std::move(fd), channel, std::move(children));
 }
 
 std::unique_ptr<ChannelSink> UringIoHandler::connector(Fd fd, Channel& channel) {

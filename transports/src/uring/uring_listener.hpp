@@ -12,8 +12,8 @@ namespace weft {
 
 class UringListener final : public ListenerSink<UringDepartingHandle> {
   public:
-    UringListener(UringIoHandler& handler, Fd fd, Channel& channel, ChildLoopChooser chooser) noexcept
-        : ListenerSink(channel, std::move(chooser), handler, std::move(fd)), accept_(*this) {}
+    UringListener(UringIoHandler& handler, Fd fd, Channel& channel, ChildSetup children) noexcept
+        : ListenerSink(channel, std::move(children), handler, std::move(fd)), accept_(*this) {}
 
     void wantRead(bool on) override;
     void acceptWaiting() override;

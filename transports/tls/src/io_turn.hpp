@@ -45,17 +45,19 @@ class IoTurn {
         IoTurn& turn_;
     };
 
+    // Whoever waits looks again.
+    void wakeAll() noexcept {
+        for (Waiter* waiter = waiting_; waiter != nullptr; waiter = waiter->next) {
+            if (waiter->key) std::exchange(waiter->key, {}).wake();
+        }
+    }
+
   private:
     struct Waiter {
         Waiter* next;
         WakeKey key = {};
     };
 
-    void wakeAll() noexcept {
-        for (Waiter* waiter = waiting_; waiter != nullptr; waiter = waiter->next) {
-            if (waiter->key) std::exchange(waiter->key, {}).wake();
-        }
-    }
     void remove(Waiter& self) noexcept {
         Waiter** link = &waiting_;
         while (*link != &self) link = &(*link)->next;

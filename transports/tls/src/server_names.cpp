@@ -69,7 +69,7 @@ void SslContext::State::setNames(const std::vector<std::pair<std::string, SslCon
         }
         if (!chosen.isServer()) refuse("names", "the context for '" + given + "' is a client's");
         if (!chosen.state_->names_.empty())
-            refuse("names", "the context for '" + given + "' has names of its own, which nobody would choose");
+            refuse("names", "the context for '" + given + "' has names of its own, which would never be chosen");
         if (!names_.emplace(name, chosen.state_).second) refuse("names", "'" + given + "' is there twice");
     }
     ::SSL_CTX_set_client_hello_cb(context.get(), &State::onHello, nullptr);
@@ -86,8 +86,7 @@ SslContext::State::SharedState SslContext::State::contextFor(const std::string& 
 int SslContext::State::onHello(::SSL* ssl, int* alert, void*) noexcept {
     *alert = SSL_AD_INTERNAL_ERROR;
     try {
-        return answerHello(*ssl, *static_cast<SslEngine*>(SSL_get_app_data(ssl)), alert) ? SSL_CLIENT_HELLO_SUCCESS
-                                                                                         : SSL_CLIENT_HELLO_ERROR;
+        return answerHello(*ssl, *static_cast<SslEngine*>(SSL_get_app_data(ssl)), alert);
     } catch (const std::exception&) {
         return SSL_CLIENT_HELLO_ERROR;
     }
@@ -95,18 +94,27 @@ int SslContext::State::onHello(::SSL* ssl, int* alert, void*) noexcept {
 
 // A client may be asked for a second hello (RFC 8446, section 4.1.4). Its name must be the first one's: it has been
 // admitted by the rules of that one.
-bool SslContext::State::answerHello(::SSL& ssl, SslEngine& engine, int* alert) {
+int SslContext::State::answerHello(::SSL& ssl, SslEngine& engine, int* alert) {
     std::string name(serverNameOf(&ssl));
     if (engine.helloSeen_) {
         *alert = SSL_AD_ILLEGAL_PARAMETER;
-        return name == engine.serverName_;
+        return name == engine.serverName_ ? SSL_CLIENT_HELLO_SUCCESS : SSL_CLIENT_HELLO_ERROR;
     }
+    const State& own = *engine.context_;
+    std::string asked = name.size() <= longestName + 1 ? normal(name) : std::string();
+    if (engine.requested_.empty()) {
+        engine.chosen_ = own.contextFor(asked);
+        if (!engine.chosen_ && own.lookup && isHostName(asked)) {
+            engine.requested_ = std::move(asked);
+            return SSL_CLIENT_HELLO_RETRY;
+        }
+    }
+    engine.requested_.clear();  // else this is the call after SslEngine::choose()
     engine.helloSeen_ = true;
-    const std::string asked = name.size() <= longestName + 1 ? normal(name) : std::string();
-    engine.chosen_ = engine.context_->contextFor(asked);
     engine.serverName_ = std::move(name);
-    const State& rules = engine.chosen_ ? *engine.chosen_ : *engine.context_;
-    return (!engine.chosen_ || rules.enter(ssl)) && rules.setSessionId(ssl, asked);
+    const State& rules = engine.chosen_ ? *engine.chosen_ : own;
+    const bool entered = (!engine.chosen_ || rules.enter(ssl)) && rules.setSessionId(ssl, asked);
+    return entered ? SSL_CLIENT_HELLO_SUCCESS : SSL_CLIENT_HELLO_ERROR;
 }
 
 // SSL_set_SSL_CTX() brings the certificates only.

@@ -94,6 +94,7 @@ std::shared_ptr<const SslContext::State> SslContext::State::makeServer(const Ssl
     state->setSessionId(options.clientAuth);
     state->setTickets(options);
     state->setNames(options.names);
+    state->setHandshakes(options);
     state->setKeyLog(options.keyLogFile);
     return state;
 }
@@ -324,6 +325,13 @@ int SslContext::State::keepSession(::SSL* ssl, ::SSL_SESSION* session) noexcept 
     const auto* const engine = static_cast<const SslEngine*>(SSL_get_app_data(ssl));
     of(ssl).sessions->add(engine->serverName_, detail::SessionPointer(session));
     return 1;
+}
+
+void SslContext::State::setHandshakes(const SslServerOptions& options) {
+    if (options.mostHandshakes == 0) refuse("mostHandshakes", "is 0; accepted: 1 or more");
+    mostHandshakes = options.mostHandshakes;
+    lookup = options.lookup;
+    plainAnswer = options.plainAnswer;
 }
 
 void SslContext::State::setKeyLog(const std::string& file) {

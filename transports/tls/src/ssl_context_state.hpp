@@ -33,6 +33,9 @@ struct SslContext::State {
     bool verifiesPeer = false;
     std::string protocols;                             // ALPN, each behind its length
     std::unique_ptr<detail::ClientSessions> sessions;  // of a client that resumes
+    SslContextLookup lookup;                           // of a server; may be empty
+    std::string plainAnswer;
+    unsigned mostHandshakes = 0;  // 0: a client
 
   private:
     using SharedState = std::shared_ptr<const State>;
@@ -48,6 +51,7 @@ struct SslContext::State {
     void setTickets(const SslServerOptions& options);
     void setSessionId(ClientAuth clientAuth);
     void setSessions();
+    void setHandshakes(const SslServerOptions& options);
     void setKeyLog(const std::string& file);
     std::string option(std::string_view member) const;
     [[noreturn]] void refuse(std::string_view member, const std::string& fault) const;
@@ -63,7 +67,7 @@ struct SslContext::State {
     static void logKey(const ::SSL* ssl, const char* line) noexcept;
 
     static const State& of(const ::SSL* ssl) noexcept;
-    static bool answerHello(::SSL& ssl, SslEngine& engine, int* alert);
+    static int answerHello(::SSL& ssl, SslEngine& engine, int* alert);
     SharedState contextFor(const std::string& name) const;
     bool enter(::SSL& ssl) const noexcept;
     bool setSessionId(::SSL& ssl, const std::string& name) const;

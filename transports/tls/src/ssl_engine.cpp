@@ -1,6 +1,7 @@
 #include <weft/tls/ssl_engine.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <new>
 #include <stdexcept>
@@ -99,11 +100,19 @@ void SslEngine::setServerName() {
     if (!done) fail(fromErrno(ENOMEM));
 }
 
+bool SslEngine::isPlain() const noexcept {
+    return bio_.inputBytes() > 0 && bio_.at(0) != handshakeRecord;
+}
+
 // The first byte decides whether a peer speaks TLS, so that another protocol can be answered in its own words, and no
 // memory is allocated before a record's header is complete.
-bool SslEngine::beginServer() {
+bool SslEngine::beginServer(ChannelOutput& wire) {
     if (!context_->isServer) return false;  // a client whose begin() comes later
-    if (bio_.inputBytes() > 0 && bio_.at(0) != handshakeRecord) return fail(SslError::notTls), false;
+    if (isPlain()) {
+        fail(SslError::notTls);
+        if (!context_->plainAnswer.empty()) wire.append(context_->plainAnswer);
+        return false;
+    }
     if (!bio_.wholeHeader()) {
         if (bio_.inputEnded()) fail(SslError::truncated);
         return false;
@@ -117,24 +126,68 @@ SslEngine::Step SslEngine::receive(Buffer& plain, ChannelOutput& wire) {
     if (failed()) return Step::failed;
     if (peerClosed_) return Step::peerClosed;
     bio_.setOutput(wire);
-    if (ssl_ == nullptr && !beginServer()) return failed() ? Step::failed : Step::needInput;
+    if (ssl_ == nullptr && !beginServer(wire)) return failed() ? Step::failed : Step::needInput;
     return established_ ? readRecords(plain) : handshake();
 }
 
+bool SslEngine::canShakeHands() const noexcept {
+    if (established_ || failed() || choosing_) return false;
+    if (ssl_ != nullptr) return resumes_ || bio_.readable();
+    return context_->isServer && (bio_.readable() || isPlain());
+}
+
 SslEngine::Step SslEngine::handshake() {
-    bool begins = ::SSL_in_before(ssl_) != 0 && !context_->isServer;  // a client begins without input
-    while (begins || bio_.readable()) {
-        begins = false;
-        bio_.allow(mostHandshakeRecords);
-        clearErrors();
-        const int result = ::SSL_do_handshake(ssl_);
-        if (result == 1) {
-            established_ = true;
-            return Step::handshakeDone;
-        }
-        if (::SSL_get_error(ssl_, result) != SSL_ERROR_WANT_READ) return fail(), Step::failed;
+    const bool begins = ::SSL_in_before(ssl_) != 0 && !context_->isServer;  // a client begins without input
+    if (!begins && !canShakeHands()) return Step::needInput;
+    resumes_ = false;
+    bio_.allow(mostHandshakeRecords);
+    clearErrors();
+    const int result = ::SSL_do_handshake(ssl_);
+    if (result == 1) {
+        established_ = true;
+        return Step::handshakeDone;
     }
-    return Step::needInput;
+    switch (::SSL_get_error(ssl_, result)) {
+        case SSL_ERROR_WANT_READ: return Step::needInput;
+        case SSL_ERROR_WANT_CLIENT_HELLO_CB: choosing_ = true; return Step::needContext;
+        default: return fail(), Step::failed;
+    }
+}
+
+// Nothing can come of a handshake that has not begun.
+void SslEngine::endInput() noexcept {
+    bio_.endInput();
+    if (ssl_ == nullptr && context_->isServer && !failed() && !isPlain()) fail(SslError::truncated);
+}
+
+// ---- the choice of a server's context ----
+
+std::optional<SslContext> SslEngine::lookUp() const {
+    return context_->lookup(requested_);
+}
+
+// libssl would answer a client that has gone with the whole step.
+void SslEngine::choose(const std::optional<SslContext>& context) {
+    if (context && !context->isServer()) throw std::invalid_argument("the context is a client's");
+    if (!std::exchange(choosing_, false) || failed()) return;
+    if (bio_.inputEnded() && bio_.inputBytes() == 0) return fail(SslError::truncated);
+    if (context) chosen_ = context->state_;
+    resumes_ = true;
+}
+
+// RFC 8446, section 6: nothing is encrypted yet.
+void SslEngine::refuse(const ErrorCode& error, std::string text, ChannelOutput& wire) noexcept {
+    if (!std::exchange(choosing_, false) || failed()) return;
+    constexpr std::array<char, 7> internalError{21, 3, 3, 0, 2, 2, 80};  // a fatal alert in a record
+    try {
+        wire.append(std::string_view(internalError.data(), internalError.size()));
+    } catch (const std::bad_alloc&) {  // the client sees the end only
+    }
+    fail(error, std::move(text));
+}
+
+unsigned SslEngine::mostHandshakes() const noexcept {
+    return context_->mostHandshakes;
 }
 
 // ---- input ----
@@ -201,7 +254,10 @@ std::size_t SslEngine::send(std::string_view plain, ChannelOutput& wire) {
     std::size_t sent = 0;
     bio_.setOutput(wire);
     clearErrors();
-    if (::SSL_write_ex(ssl_, plain.data(), std::min(plain.size(), mostPlaintext), &sent) == 1) return sent;
+    if (::SSL_write_ex(ssl_, plain.data(), std::min(plain.size(), recordBytes()), &sent) == 1) {
+        if (sentYoung_ < youngBytes) sentYoung_ += sent;
+        return sent;
+    }
     fail();
     return 0;
 }
@@ -231,7 +287,9 @@ bool SslEngine::isWaitingForPeer() const noexcept {
 }
 
 void SslEngine::releaseBuffers() noexcept {
-    if (ssl_ != nullptr && !failed()) ::SSL_free_buffers(ssl_);
+    if (ssl_ == nullptr || failed()) return;
+    sentYoung_ = 0;
+    ::SSL_free_buffers(ssl_);
 }
 
 // ---- failures ----
@@ -251,10 +309,10 @@ void SslEngine::fail() noexcept {
     clearErrors();
 }
 
-void SslEngine::fail(ErrorCode error) noexcept {
+void SslEngine::fail(ErrorCode error, std::string text) noexcept {
     bio_.clear();
     clearErrors();
-    failure_ = new (std::nothrow) Failure{error, {}};
+    failure_ = new (std::nothrow) Failure{error, std::move(text)};
     if (failure_ == nullptr) failure_ = &Failure::noMemory();
 }
 

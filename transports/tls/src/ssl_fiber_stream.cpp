@@ -4,11 +4,15 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <new>
+#include <string>
+#include <utility>
 
 #include <sys/uio.h>
 
 #include <weft/pipeline/channel_filter.hpp>
+#include <weft/scheduler/deadline_scope.hpp>
 #include <weft/scheduler/suspension.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
@@ -72,10 +76,10 @@ ErrorCode SslFiberStream::handshake(Deadline deadline) {
 ErrorCode SslFiberStream::shakeHands(Deadline deadline) {
     if (engine_.handshakeDone()) [[likely]]
         return state();
-    if (!engine_.isServer() && !std::exchange(begun_, true)) engine_.begin(out_->records());
     const ErrorCode error = receiveUntil([this] { return engine_.handshakeDone(); }, std::min(deadline, handshakeEnd_));
     if (error != weft::timedOut() || deadline < handshakeEnd_ || engine_.handshakeDone()) return error;
     timedOut_ = true;
+    turn_.endHandshake();
     return error;
 }
 
@@ -87,15 +91,51 @@ ErrorCode SslFiberStream::awaitWritable(Deadline deadline) {
     return receiveUntil([this] { return !engine_.isWaitingForPeer(); }, deadline);
 }
 
+// Waits for its turn, because a step takes long. False: there is none to make, or an error.
+bool SslFiberStream::step(Deadline deadline, ErrorCode& error) {
+    if (!hasStep()) return false;
+    error = turn_.await(loop_, engine_.mostHandshakes(), deadline);
+    if (error || !isOpen()) return false;
+    used(loop_);
+    if (greets()) {
+        begun_ = true;
+        engine_.begin(out_->records());
+    } else if (engine_.canShakeHands()) {  // another fiber may have made the step meanwhile
+        Buffer none;
+        const SslEngine::Step made = engine_.receive(none, out_->records());
+        if (made == SslEngine::Step::needContext) lookUp();
+        if (engine_.handshakeDone() || engine_.failed()) turn_.endHandshake();
+    }
+    return true;
+}
+
+// The program's function may block until the handshake's end.
+void SslFiberStream::lookUp() {
+    ErrorCode error;
+    std::string text;
+    try {
+        return timeout(handshakeEnd_, [this] { engine_.choose(engine_.lookUp()); });
+    } catch (const SystemError& failure) {
+        error = failure.code();
+        text = failure.what();
+    } catch (const std::exception& failure) {
+        error = fromErrno(EIO);
+        text = failure.what();
+    }
+    engine_.refuse(error, std::move(text), out_->records());
+}
+
 // Sends what the engine answers, and at last its alert.
 template <class Ready>
 ErrorCode SslFiberStream::receiveUntil(Ready ready, Deadline deadline) {
     for (;;) {
-        while (!ready() && receiveOnce(mostPlain)) {
+        ErrorCode error;
+        while (!ready() && (engine_.handshakeDone() ? receiveOnce(mostPlain) : step(deadline, error))) {
         }
         if (engine_.failed()) out_->sendNow();
-        if (const ErrorCode error = state()) return error;
-        ErrorCode error = out_->sendAll(deadline);
+        if (const ErrorCode failure = state()) return failure;
+        if (error) return error;
+        error = out_->sendAll(deadline);
         if (ready()) return {};  // a peer that has gone may have sent data before; a writer finds the error
         if (error) return error;
         if (ended_) return fromErrno(EPIPE);
@@ -127,11 +167,11 @@ void SslFiberStream::feed() {
     unfed_ = Buffer();
 }
 
-// False: nothing more can be received now. A record of which libssl has a part counts as input, so ask receive().
+// After the handshake. False: nothing more can be received now. A record of which libssl has a part counts as input, so ask receive().
 bool SslFiberStream::receiveOnce(std::size_t most) {
     if (!engine_.hasInput()) return false;
-    Buffer plain;
-    if (engine_.handshakeDone()) plain = Buffer::allocate(std::min(most, mostPlain));
+    used(loop_);
+    Buffer plain = Buffer::allocate(std::min(most, mostPlain));
     const SslEngine::Step step = engine_.receive(plain, out_->records());
     if (plain_.empty()) {
         plain_ = plain.empty() ? Buffer() : std::move(plain);  // a waiting fiber holds no buffer
@@ -139,7 +179,7 @@ bool SslFiberStream::receiveOnce(std::size_t most) {
         plain_.append(plain.view());
     }
     if (step == SslEngine::Step::peerClosed) ended_ = true;
-    return step == SslEngine::Step::plaintext || step == SslEngine::Step::handshakeDone;
+    return step == SslEngine::Step::plaintext;
 }
 
 // True: there is plaintext.
@@ -228,14 +268,16 @@ std::size_t SslFiberStream::tryReadSome(std::span<char> into, ErrorCode& error) 
 std::size_t SslFiberStream::encode(std::span<const iovec> parts, std::size_t most) noexcept {
     constexpr std::size_t worthARecord = 4096;
     std::size_t taken = 0;
+    used(loop_);
     for (std::size_t part = 0, begin = 0; part < parts.size() && out_->records().pendingBytes() < most;) {
         std::string_view bytes = viewOf(parts[part]).substr(begin);
         Buffer joined;
-        if (bytes.size() < worthARecord && part + 1 < parts.size()) joined = Buffer::tryAllocate(mostPlain);
+        const std::size_t record = engine_.recordBytes();
+        if (bytes.size() < std::min(worthARecord, record) && part + 1 < parts.size()) joined = Buffer::tryAllocate(record);
         if (joined) {
             for (std::size_t next = part, from = begin; next < parts.size(); ++next, from = 0) {
                 const std::string_view more = viewOf(parts[next]).substr(from);
-                joined.append(more.substr(0, mostPlain - joined.readableBytes()));
+                joined.append(more.substr(0, record - joined.readableBytes()));
             }
             bytes = joined.view();
         }
@@ -306,6 +348,7 @@ ErrorCode SslFiberStream::shutdownOutput(Deadline deadline) {
 }
 
 void SslFiberStream::close() noexcept {
+    turn_.endHandshake();
     if (!isOpen()) return;
     if (engine_.handshakeDone() && out_->empty() && !closesByReset()) {
         if (!outputEnded_) engine_.closeOutput(out_->records());
@@ -314,6 +357,7 @@ void SslFiberStream::close() noexcept {
         dropInput();
     }
     out_->close();
+    forget();
 }
 
 // Linger 0: what was not sent is discarded, so the end must not look complete.

@@ -12,6 +12,8 @@
 #include <weft/tls/ssl_engine.hpp>
 #include <weft/transports/fiber_stream.hpp>
 
+#include "fiber_turn.hpp"
+#include "idle_buffers.hpp"
 #include "io_turn.hpp"
 #include "record_sender.hpp"
 
@@ -19,12 +21,13 @@ namespace weft::detail {
 
 // Context and errors as for FiberStream. One fiber reads from the socket at a time: a reader, or one that shakes hands
 // or waits for the rest of a key update, as a writer does.
-class SslFiberStream final : public FiberStream {
+class SslFiberStream final : public FiberStream, private BufferOwner {
   public:
-    // Further arguments: those of SslEngine. `handshakeEnd`: ETIMEDOUT then.
+    // Further arguments: those of SslEngine. `loop`: that of the carrier. `handshakeEnd`: ETIMEDOUT then.
     template <class... Arguments>
-    SslFiberStream(std::unique_ptr<FiberStream> socket, Deadline handshakeEnd, Arguments&&... arguments)
-        : out_(std::make_shared<RecordSender>(std::move(socket))),
+    SslFiberStream(std::unique_ptr<FiberStream> socket, EventLoop& loop, Deadline handshakeEnd, Arguments&&... arguments)
+        : loop_(loop),
+          out_(std::make_shared<RecordSender>(std::move(socket))),
           engine_(std::forward<Arguments>(arguments)...),
           handshakeEnd_(handshakeEnd) {}
     ~SslFiberStream() override { close(); }
@@ -39,6 +42,7 @@ class SslFiberStream final : public FiberStream {
     std::size_t tryReadSome(std::span<char> into, ErrorCode& error) noexcept override;
     std::size_t tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept override;
     ErrorCode shutdownOutput(Deadline deadline) override;
+    void shutdownInput() noexcept override { out_->socket().shutdownInput(); }
     bool holdsInput() const noexcept override { return !plain_.empty() || !unfed_.empty() || engine_.holdsInput(); }
     void close() noexcept override;
     bool isOpen() const noexcept override { return out_->socket().isOpen(); }
@@ -55,6 +59,10 @@ class SslFiberStream final : public FiberStream {
     class Claim;
 
     ErrorCode shakeHands(Deadline deadline);
+    bool step(Deadline deadline, ErrorCode& error);
+    bool hasStep() const noexcept { return greets() || engine_.canShakeHands(); }
+    bool greets() const noexcept { return !begun_ && !engine_.isServer(); }
+    void lookUp();
     ErrorCode awaitWritable(Deadline deadline);
     template <class Ready>
     ErrorCode receiveUntil(Ready ready, Deadline deadline);
@@ -67,15 +75,18 @@ class SslFiberStream final : public FiberStream {
     ErrorCode state() const noexcept;
     std::size_t sendParts(std::span<const iovec> parts, Deadline deadline, ErrorCode& error);
     bool closesByReset() const;
+    void releaseBuffers() noexcept override { engine_.releaseBuffers(); }
     void dropInput() noexcept;
     std::size_t encode(std::span<const iovec> parts, std::size_t most) noexcept;
 
+    EventLoop& loop_;
     const std::shared_ptr<RecordSender> out_;
     SslEngine engine_;
     const Deadline handshakeEnd_;
     Buffer plain_;  // received, and not read by the program
     Buffer unfed_;  // received when there was no memory to feed the engine
     IoTurn input_;  // of the fiber that reads from the socket
+    FiberTurn turn_;
     bool begun_ = false;
     bool timedOut_ = false;  // the handshake has
     bool ended_ = false;     // by a close_notify

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include <weft/pipeline/channel.hpp>
+#include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_ref.hpp>
+#include <weft/scheduler/carrier.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/tls/ssl_handler.hpp>
 
@@ -17,10 +19,8 @@ using Step = SslEngine::Step;
 
 void SslFilter::begin() {
     begun_ = true;
-    below().wantRead(true);
-    if (engine_.isServer()) return;
-    engine_.begin(encoded());
-    engine_.failed() ? react(Step::failed) : sendEncoded();
+    updateRead();
+    if (!engine_.isServer()) receive();
 }
 
 // ---- input ----
@@ -47,8 +47,12 @@ void SslFilter::onEof() noexcept {
 // transport has delivered in one cycle.
 void SslFilter::wantRead(bool on) {
     wantsRead_ = on;
-    below().wantRead(on || isShakingHands());
+    updateRead();
     if (on && !receiving_ && engine_.hasInput()) receiveLater();
+}
+
+void SslFilter::updateRead() {
+    below().wantRead(isShakingHands() ? engine_.unreadBytes() <= mostUnread : wantsRead_);
 }
 
 void SslFilter::receiveLater() {
@@ -61,8 +65,18 @@ void SslFilter::receiveLater() {
     receiving_ = true;
 }
 
-bool SslFilter::mayReceive() const noexcept {
-    return !channel().closed() && engine_.hasInput() && (wantsRead_ || !engine_.handshakeDone());
+// A step of the handshake waits for its turn.
+bool SslFilter::mayReceive() noexcept {
+    if (channel().closed()) return false;
+    if (engine_.handshakeDone()) return wantsRead_ && engine_.hasInput();
+    if (engine_.failed()) return true;
+    if (!engine_.canShakeHands() && !greets()) return false;
+    return std::exchange(granted_, false) || takeTurn(channel().loop(), engine_.mostHandshakes());
+}
+
+bool SslFilter::goesOn(Step step) const noexcept {
+    return step == Step::plaintext || step == Step::handshakeDone ||
+           (step == Step::needInput && !engine_.handshakeDone());
 }
 
 void SslFilter::receive() noexcept {
@@ -77,11 +91,9 @@ void SslFilter::receive() noexcept {
 }
 
 void SslFilter::receiveAll() {
-    for (Step step = Step::plaintext; step == Step::plaintext || step == Step::handshakeDone;) {
-        if (!mayReceive()) break;
-        step = receiveOnce();
-    }
+    for (Step step = Step::plaintext; goesOn(step) && mayReceive();) step = receiveOnce();
     if (channel().closed()) return;
+    if (!engine_.handshakeDone()) updateRead();
     if (encoded().pendingBytes() > 2 * mostEncoded)  // writes alone make no more than half of it
         return fail(SystemError(SslError::tooManyEmptyRecords, "the peer reads no answers to its key updates"));
     sendAnswers();
@@ -92,7 +104,13 @@ void SslFilter::receiveAll() {
 }
 
 Step SslFilter::receiveOnce() {
+    if (greets()) {
+        greeted_ = true;
+        engine_.begin(encoded());
+        return Step::needInput;
+    }
     Buffer plain;
+    used(channel().loop());
     if (engine_.handshakeDone()) plain = Buffer::allocate(channel().readBufferSize());
     const Step step = engine_.receive(plain, encoded());
     if (!plain.empty()) {
@@ -106,8 +124,9 @@ Step SslFilter::receiveOnce() {
 void SslFilter::react(Step step) noexcept {
     switch (step) {
         case Step::handshakeDone:
+            endHandshake();
             if (owner_ != nullptr) owner_->onHandshake({}, nullptr);
-            if (!channel().closed()) below().wantRead(wantsRead_);
+            if (!channel().closed()) updateRead();
             return;
         case Step::peerClosed:
             if (std::exchange(peerClosed_, true)) return;
@@ -115,6 +134,7 @@ void SslFilter::react(Step step) noexcept {
             if (!channel().closed()) endInput();
             return;
         case Step::failed: return fail(SystemError(engine_.error(), std::string(engine_.errorText())));
+        case Step::needContext: return lookUp();
         case Step::plaintext:
         case Step::needInput: return;
     }
@@ -124,7 +144,9 @@ void SslFilter::react(Step step) noexcept {
 
 std::size_t SslFilter::encode(std::string_view plain, ChannelOutput& encoded) {
     const std::size_t taken = engine_.send(plain, encoded);
-    if (taken > 0) return taken;
+    used(channel().loop());
+    if (taken > 0) [[likely]]
+        return taken;
     if (engine_.failed()) failEncoding(engine_.error());
     refused_ = true;
     return 0;
@@ -141,6 +163,12 @@ void SslFilter::shutdownOutput(ChannelPromise promise) {
     promise.tryFailure(fromErrno(EAGAIN));
 }
 
+void SslFilter::close(ChannelPromise promise) {
+    endHandshake();
+    ChannelFilter::close(std::move(promise));
+    forget();
+}
+
 void SslFilter::sendAnswers() {
     if (encoded().position() != encoded().flushedPosition()) sendEncoded();
 }
@@ -148,6 +176,53 @@ void SslFilter::sendAnswers() {
 ErrorCode SslFilter::setOption(SocketOption option, int value) {
     if (option == SocketOption::linger) resets_ = value == 0;
     return ChannelFilter::setOption(option, value);
+}
+
+// ---- turns, and the choice of a context ----
+
+// Like the transport's call at the end of a read cycle.
+void SslFilter::onTurn() noexcept {
+    granted_ = true;
+    receive();
+    granted_ = false;
+    if (!channel().closed()) onReadComplete();
+}
+
+// The program's function may block: in a fiber, as far as there can be one.
+void SslFilter::lookUp() noexcept {
+    Carrier* const carrier = channel().loop().carrier();
+    if (carrier == nullptr) return lookUpHere();
+    try {
+        carrier->spawnMember(
+            channel().fibers(), [this, self = ChannelRef(channel())] { lookUpHere(); }, {.name = "tls-context"});
+    } catch (...) {
+        refuse(std::current_exception());
+    }
+}
+
+void SslFilter::lookUpHere() noexcept {
+    try {
+        choose(engine_.lookUp());
+    } catch (...) {
+        refuse(std::current_exception());
+    }
+}
+
+// From a task: a handler's events do not begin in a fiber of the filter's.
+void SslFilter::choose(std::optional<SslContext> context) {
+    engine_.choose(context);
+    if (!receiving_) receiveLater();
+}
+
+void SslFilter::refuse(const std::exception_ptr& cause) noexcept {
+    if (channel().closed()) return;  // which cancels the fiber
+    try {
+        const ErrorCode error = errorCodeOf(cause);
+        engine_.refuse(error ? error : fromErrno(EIO), describe(cause), encoded());
+        if (!receiving_) receiveLater();
+    } catch (const std::exception&) {
+        failInput(fromErrno(ENOMEM), cause);
+    }
 }
 
 // ---- failures ----
@@ -158,6 +233,7 @@ void SslFilter::timeOut() noexcept {
 }
 
 void SslFilter::fail(const SystemError& error) noexcept {
+    endHandshake();
     const std::exception_ptr cause = std::make_exception_ptr(error);
     if (owner_ != nullptr && !engine_.handshakeDone()) owner_->onHandshake(error.code(), cause);
     if (!channel().closed()) failInput(error.code(), cause);

@@ -1,10 +1,17 @@
 // SslFilter: the filter of an SslHandler, between its channel and the transport.
 #pragma once
 
+#include <cstddef>
+#include <exception>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include <weft/pipeline/channel_filter.hpp>
 #include <weft/tls/ssl_engine.hpp>
+
+#include "handshake_turns.hpp"
+#include "idle_buffers.hpp"
 
 namespace weft {
 class SslHandler;
@@ -12,7 +19,7 @@ class SslHandler;
 
 namespace weft::detail {
 
-class SslFilter final : public ChannelFilter {
+class SslFilter final : public ChannelFilter, private HandshakePlace, private BufferOwner {
   public:
     // Arguments: those of SslEngine. `owner` gets the reports until forgetOwner().
     template <class... Arguments>
@@ -30,6 +37,7 @@ class SslFilter final : public ChannelFilter {
     void onEof() noexcept override;
     void wantRead(bool on) override;
     void shutdownOutput(ChannelPromise promise) override;
+    void close(ChannelPromise promise) override;
     ErrorCode setOption(SocketOption option, int value) override;
 
   protected:
@@ -37,8 +45,14 @@ class SslFilter final : public ChannelFilter {
     void finish(ChannelOutput& encoded) noexcept override;
 
   private:
+    // While the handshake waits for its turn or its context, the peer may send so many bytes.
+    static constexpr std::size_t mostUnread = 64 * 1024;
+
     bool isShakingHands() const noexcept { return begun_ && !engine_.handshakeDone() && !engine_.failed(); }
-    bool mayReceive() const noexcept;
+    bool greets() const noexcept { return begun_ && !greeted_ && !engine_.isServer(); }
+    bool mayReceive() noexcept;
+    bool goesOn(SslEngine::Step step) const noexcept;
+    void updateRead();
     void receive() noexcept;
     void receiveLater();
     void receiveAll();
@@ -46,10 +60,19 @@ class SslFilter final : public ChannelFilter {
     void react(SslEngine::Step step) noexcept;
     void fail(const SystemError& error) noexcept;
     void sendAnswers();
+    // The context that a client's name asks for.
+    void lookUp() noexcept;
+    void lookUpHere() noexcept;
+    void choose(std::optional<SslContext> context);
+    void refuse(const std::exception_ptr& cause) noexcept;
+    void onTurn() noexcept override;
+    void releaseBuffers() noexcept override { engine_.releaseBuffers(); }
 
     SslHandler* owner_;
     SslEngine engine_;
     bool begun_ = false;
+    bool greeted_ = false;  // a client's first message has been written
+    bool granted_ = false;  // one step of the handshake
     bool hadInput_ = false;
     bool peerClosed_ = false;  // and it has been reported: a FIN follows a close_notify
     bool wantsRead_ = false;   // the channel does

@@ -32,6 +32,9 @@ const SslContext& checked(const SslContext& context, bool server, const SslHandl
 SslHandler::SslHandler(const SslContext& server, SslHandlerOptions options)
     : context_(checked(server, true, options)), options_(options) {}
 
+SslHandler::SslHandler(const SslContext& server, Buffer received, SslHandlerOptions options)
+    : context_(checked(server, true, options)), options_(options), received_(std::move(received)) {}
+
 SslHandler::SslHandler(const SslContext& client, std::string serverName, SslHandlerOptions options)
     : context_(checked(client, false, options)), serverName_(std::move(serverName)), options_(options) {
     const SslEngine thrownAway(context_, serverName_);  // throws for a name that cannot be verified
@@ -61,9 +64,13 @@ void SslHandler::install(ChannelHandlerContext& ctx) {
     std::unique_ptr<detail::SslFilter> filter = context_.isServer()
                                                     ? std::make_unique<detail::SslFilter>(*this, context_)
                                                     : std::make_unique<detail::SslFilter>(*this, context_, serverName_);
-    detail::SslFilter* const added = filter.get();
-    channel.addFilter(std::move(filter));
-    filter_ = added;
+    filter_ = filter.get();  // received bytes may call back
+    try {
+        channel.addFilter(std::move(filter), std::move(received_));
+    } catch (...) {
+        filter_ = nullptr;
+        throw;
+    }
     if (channel.active()) start(ctx);
 }
 

@@ -9,6 +9,9 @@
 #include <weft/framework/event_loop_group.hpp>
 #include <weft/framework/pipeline_setup.hpp>
 #include <weft/framework/server.hpp>
+#include <weft/scheduler/spawn_options.hpp>
+#include <weft/scheduler/unique_function.hpp>
+#include <weft/transports/tcp_stream.hpp>
 
 namespace weft {
 
@@ -36,7 +39,20 @@ class ServerBootstrap {
     template <class H>
     ServerBootstrap& childHandler(H&& handler) {
         child_.setHandler(std::forward<H>(handler));
+        childIsFiber_ = false;
         return *this;
+    }
+    // In place of a childHandler, the later call counts: `fn`, a callable void(TcpStream), runs in a fiber for each
+    // connection, on the connection's carrier, so possibly on several at once; `options` are those of the fibers. The
+    // connection is the server's until `fn` has returned and the stream is gone; an exception from `fn` ends it, too,
+    // and is logged at level debug. When a drain begins, a read that waits, or would have to, fails with
+    // operation_aborted, while writes and all other waits go on; at the drain's time limit the fiber is cancelled. Of
+    // childOption(), those of the socket have an effect.
+    template <class F>
+    ServerBootstrap& childFiber(F&& fn, const SpawnOptions& options = {}) {
+        static_assert(std::is_invocable_r_v<void, std::decay_t<F>&, TcpStream>,
+                      "Weft: ServerBootstrap::childFiber() takes a callable void(TcpStream)");
+        return setChildFiber(std::forward<F>(fn), options);
     }
     // An option of the listeners, set before they bind. REUSE_PORT = true also lets other processes share the port.
     template <class T>
@@ -60,7 +76,7 @@ class ServerBootstrap {
     // another process listens on fails with EADDRINUSE, also in mode perLoop; of several simultaneous binds to one
     // port, in one process or several, exactly one succeeds. A drain of either group that begins before the bind has
     // ended fails it with operation_aborted. A failed bind closes everything that it made. Never blocks. Throws
-    // std::logic_error without a childHandler, and for perLoop with two groups.
+    // std::logic_error without a childHandler or childFiber, and for perLoop with two groups.
     BindFuture bind(const SocketAddress& local);
     // `host` is numeric, or "" for any IPv4 address; otherwise throws std::invalid_argument quoting it.
     BindFuture bind(std::string_view host, std::uint16_t port) { return bind(SocketAddress(host, port)); }
@@ -68,12 +84,14 @@ class ServerBootstrap {
     BindFuture bind(std::string_view address) { return bind(SocketAddress::parse(address)); }
 
   private:
+    ServerBootstrap& setChildFiber(UniqueFunction<void(TcpStream)> fn, const SpawnOptions& options);
     AcceptMode resolvedMode() const;
 
     EventLoopGroup* acceptors_;
     EventLoopGroup* workers_;
     AcceptMode acceptMode_ = AcceptMode::automatic;
     bool sharesPort_ = false;
+    bool childIsFiber_ = false;
     detail::PipelineSetup listener_;
     detail::PipelineSetup child_;
 };

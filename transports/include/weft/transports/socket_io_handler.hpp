@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include <weft/pipeline/channel_sink.hpp>
 #include <weft/scheduler/io_handler.hpp>
@@ -18,15 +19,27 @@ class Channel;
 // must be hosted with a SocketIoHandler and outlive the listener.
 using ChildLoopChooser = UniqueFunction<EventLoop&()>;
 
+struct SocketIoHandler;
+
+// How a listener sets up the channel of an accepted connection.
+struct ChildSetup {
+    ChildSetup() = default;
+    ChildSetup(ChildLoopChooser chooser) noexcept : chooseLoop(std::move(chooser)) {}
+
+    ChildLoopChooser chooseLoop = {};  // unset: connections live on the listener's own loop
+    // Makes the sink of `channel` from a connected socket; context as of SocketIoHandler's factories. `sockets` is that
+    // of the channel's loop. Null: SocketIoHandler::stream().
+    std::unique_ptr<ChannelSink> (*makeSink)(SocketIoHandler& sockets, Fd fd, Channel& channel) = nullptr;
+};
+
 // Each factory creates an object that owns `fd`; listener() also sets the default options of a listening socket. `fd`
 // is added to the poller later: when the channel is registered, or in the fiber's first call. Context of the factories:
 // any thread. They allocate, never block, and close `fd` if they throw (bad_alloc).
 struct SocketIoHandler : IoHandler {
     // `fd`: a connected non-blocking socket.
     virtual std::unique_ptr<ChannelSink> stream(Fd fd, Channel& channel) = 0;
-    // `fd`: a fresh non-blocking socket, which the sink binds and listens on. Without a chooser, connections live on
-    // the listener's own loop.
-    virtual std::unique_ptr<ChannelSink> listener(Fd fd, Channel& channel, ChildLoopChooser chooser) = 0;
+    // `fd`: a fresh non-blocking socket, which the sink binds and listens on.
+    virtual std::unique_ptr<ChannelSink> listener(Fd fd, Channel& channel, ChildSetup children) = 0;
     std::unique_ptr<ChannelSink> listener(Fd fd, Channel& channel) { return listener(std::move(fd), channel, {}); }
     // `fd`: a fresh non-blocking socket, which the sink connects; after that it is a stream.
     virtual std::unique_ptr<ChannelSink> connector(Fd fd, Channel& channel) = 0;

@@ -15,4 +15,9 @@ struct Refusal {
     std::string_view reason;
 };
 
+// The answer to plain HTTP on a port for TLS: SslServerOptions::plainAnswer.
+inline constexpr std::string_view plainRequestAnswer =
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 48\r\nConnection: close\r\n\r\n"
+    "A plain HTTP request was sent to an HTTPS port.\n";
+
 }  // namespace weft::http

@@ -63,7 +63,7 @@ class UringIoHandler final : public SocketIoHandler {
     void close() override;
 
     std::unique_ptr<ChannelSink> stream(Fd fd, Channel& channel) override;
-    std::unique_ptr<ChannelSink> listener(Fd fd, Channel& channel, ChildLoopChooser chooser) override;
+    std::unique_ptr<ChannelSink> listener(Fd fd, Channel& channel, ChildSetup children) override;
     std::unique_ptr<ChannelSink> connector(Fd fd, Channel& channel) override;
     std::unique_ptr<FiberStream> fiberStream(Fd fd) override;
     std::unique_ptr<FiberListener> fiberListener(Fd fd) override;

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,6 +84,9 @@ struct SslCertificate {
     std::string keyPassword = {};  // of an encrypted key
 };
 
+// The context for a server's name, in lower case and without a dot at its end; or none.
+using SslContextLookup = std::function<std::optional<SslContext>(const std::string& name)>;
+
 struct SslServerOptions {
     PemSource certificate = {};  // as in SslCertificate
     PemSource key = {};
@@ -92,6 +97,10 @@ struct SslServerOptions {
     // Those that ask for no name, or for another one, get this context. All rules are the chosen context's. A client
     // may ask for one name here and for another in its request: compare that with SslSession::serverName().
     std::vector<std::pair<std::string, SslContext>> names = {};
+    // Called for a name that is not among `names`; without a result the client gets this context. Runs in a fiber of
+    // the connection's carrier and may block, within the handshake's timeout, and in several fibers at once. What it
+    // throws ends the handshake. Of the context that it returns, `names` and `lookup` are not used.
+    SslContextLookup lookup = {};
     ClientAuth clientAuth = ClientAuth::none;
     PemSource trust = {};  // the authorities that sign the certificates of clients; default: the system's
     // Lists (CRLs): a certificate that is on one is refused, and so is one of whose chain an authority, the highest one
@@ -108,6 +117,11 @@ struct SslServerOptions {
     // 16. The first one encrypts. To change keys, make a context anew. Default: random ones, which all contexts of the
     // process share and which change every hour.
     std::string ticketKeyFile = {};
+    // Sent as it is to a peer whose first bytes are no TLS, before the connection ends: see http::plainRequestAnswer.
+    std::string plainAnswer = {};
+    // At the same time on a carrier, those of other contexts included: 77 KiB each, so 316 MB. Further ones wait until
+    // one ends, within their timeouts. 1 or more.
+    unsigned mostHandshakes = 4'096;
     // For Wireshark: the secrets of each connection, in the format of NSS, are appended to this file. With it, all
     // connections can be read. No environment variable does this.
     std::string keyLogFile = {};

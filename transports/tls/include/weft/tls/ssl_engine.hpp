@@ -30,11 +30,15 @@ class SslEngine final : public SslSession {
         needInput,      // all complete records have been read
         plaintext,      // some was appended; call receive() again
         handshakeDone,  // once; call receive() again
+        needContext,    // a server: choose() the context for requestedName(); receive() does nothing before
         peerClosed,     // a close_notify: nothing follows
         failed,         // error() and errorText() say why; nothing can be received or sent any more
     };
 
     static constexpr std::size_t mostPlaintext = 16 * 1024;  // bytes of a record
+    // While a connection is young, a record fits into a packet, so that the peer can decrypt what has arrived.
+    static constexpr std::size_t youngPlaintext = 1'400;
+    static constexpr std::size_t youngBytes = 64 * 1024;  // are sent in such records; again after an idle time
     // Records without data, and messages of the handshake protocol after the handshake, that a peer may send in a row,
     // and besides one for each three records with data. libssl's own limit counts empty records only; a key update
     // costs 9 us, and a record may have thousands of messages.
@@ -59,12 +63,28 @@ class SslEngine final : public SslSession {
     }
     // No more bytes will follow: without a close_notify before, receive() fails with SslError::truncated once it has
     // read all.
-    void endInput() noexcept { bio_.endInput(); }
+    void endInput() noexcept;
     // Bytes that have been fed and not read yet. At most one incomplete record's are in libssl, besides.
     std::size_t unreadBytes() const noexcept { return bio_.inputBytes(); }
     // Appends plaintext to `plain`, at most its writableBytes(), which must not be 0 once the handshake is done.
     Step receive(Buffer& plain, ChannelOutput& wire);
+    // Whether receive() would make a step of the handshake, which takes up to 1 ms.
+    bool canShakeHands() const noexcept;
+    // The name that the client asks for, in lower case and without a dot at its end. Valid after needContext, until
+    // choose().
+    const std::string& requestedName() const noexcept { return requested_; }
+    // Calls SslServerOptions::lookup with it, which may block and throw. The engine may be used meanwhile.
+    std::optional<SslContext> lookUp() const;
+    // After needContext: the client gets this context, or without one the engine's own. Then call receive(). Throws
+    // std::invalid_argument for a client's context; then nothing has changed.
+    void choose(const std::optional<SslContext>& context);
+    // After needContext: there is no context. Appends an alert, and fails with `error`.
+    void refuse(const ErrorCode& error, std::string text, ChannelOutput& wire) noexcept;
+    // SslServerOptions::mostHandshakes; 0: a client.
+    unsigned mostHandshakes() const noexcept;
 
+    // How much plaintext the next record takes.
+    std::size_t recordBytes() const noexcept { return sentYoung_ < youngBytes ? youngPlaintext : mostPlaintext; }
     // Appends a record with the first bytes of `plain`, which is not empty. Returns how many; 0: the handshake is not
     // done, writes wait for the peer (isWaitingForPeer()), the engine failed, or the output was closed.
     std::size_t send(std::string_view plain, ChannelOutput& wire);
@@ -94,8 +114,8 @@ class SslEngine final : public SslSession {
     bool isResumed() const noexcept override;
     std::optional<PeerCertificate> peerCertificate() const override;
 
-    // Gives libssl's buffers back, 33 KiB, if no record is incomplete; the next record allocates them again. For idle
-    // connections.
+    // For a connection that has been idle: gives libssl's buffers back, 33 KiB, if no record is incomplete; the next
+    // record allocates them again. The connection is young again.
     void releaseBuffers() noexcept;
 
   private:
@@ -107,7 +127,8 @@ class SslEngine final : public SslSession {
     };
 
     bool open();
-    bool beginServer();
+    bool beginServer(ChannelOutput& wire);
+    bool isPlain() const noexcept;
     void setServerName();
     Step handshake();
     Step readRecords(Buffer& plain);
@@ -118,7 +139,7 @@ class SslEngine final : public SslSession {
     void countRecord(bool hasData) noexcept;
     friend struct SslContext::State;  // chooses context_ by the name, and keeps sessions
     void fail() noexcept;
-    void fail(ErrorCode error) noexcept;
+    void fail(ErrorCode error, std::string text = {}) noexcept;
     ErrorCode causeOf(int reason) const noexcept;
 
     std::shared_ptr<const SslContext::State> context_;
@@ -126,14 +147,18 @@ class SslEngine final : public SslSession {
     detail::RecordBio bio_;
     ssl_st* ssl_ = nullptr;
     std::string serverName_;  // a client's server; what a client has asked a server for
+    std::string requested_;   // the same in normal form, until the context is known
     const Failure* failure_ = nullptr;
     std::uint16_t records_ = 0;       // of the last thousand or two
     std::uint16_t emptyRecords_ = 0;  // of these
     std::uint8_t emptyInRow_ = 0;
     bool helloSeen_ = false;  // a server
+    bool choosing_ = false;   // between needContext and choose()
+    bool resumes_ = false;    // the handshake goes on without input
     bool established_ = false;
     bool peerClosed_ = false;
     bool closed_ = false;  // our close_notify was sent
+    std::size_t sentYoung_ = 0;
 };
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include <weft/pipeline/buffer.hpp>
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/channel_promise.hpp>
 #include <weft/pipeline/ssl_events.hpp>
@@ -49,6 +50,8 @@ class SslHandler final : public ChannelInboundHandler {
     explicit SslHandler(const SslContext& server, SslHandlerOptions options = {});
     explicit SslHandler(const SslContextSource& server, SslHandlerOptions options = {})
         : SslHandler(server.context(), options) {}
+    // As above; `received`: bytes that the channel has read and that belong to TLS.
+    SslHandler(const SslContext& server, Buffer received, SslHandlerOptions options = {});
     // A client's side; `serverName` as for SslEngine, which may throw. Throws std::invalid_argument for a server's
     // context, too.
     SslHandler(const SslContext& client, std::string serverName, SslHandlerOptions options = {});
@@ -81,6 +84,7 @@ class SslHandler final : public ChannelInboundHandler {
     const SslContext context_;
     const std::string serverName_;
     const SslHandlerOptions options_;
+    Buffer received_;  // before the handler was added
     ChannelHandlerContext* ctx_ = nullptr;  // null: not in a pipeline
     detail::SslFilter* filter_ = nullptr;   // null: the channel had closed before
     ChannelPromise handshake_;

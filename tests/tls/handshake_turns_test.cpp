@@ -1,0 +1,126 @@
+// HandshakeTurns: one step in a turn of the carrier, first come, first served, and a limit on handshakes.
+#include "handshake_turns.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <weft/scheduler/manual_clock.hpp>
+
+namespace weft::test {
+namespace {
+
+struct Turns : ::testing::Test {
+    struct Place final : detail::HandshakePlace {
+        explicit Place(Turns& turns) : turns(turns) {}
+        bool take(unsigned most = 0) { return takeTurn(turns.loop, most); }
+        void onTurn() noexcept override {
+            turns.order.push_back(this);
+            turns.when.push_back(turns.loop.flushPoints());
+        }
+        Turns& turns;
+    };
+
+    ManualClock clock;
+    EventLoop loop{clock};
+    std::vector<Place*> order;
+    std::vector<std::uint64_t> when;
+};
+
+TEST_F(Turns, OneStepIsMadeInATurn) {
+    Place first(*this), second(*this), third(*this);
+    EXPECT_TRUE(first.take());
+    EXPECT_FALSE(second.take());
+    EXPECT_FALSE(third.take());
+    EXPECT_TRUE(order.empty());
+    loop.runTasks();
+    EXPECT_EQ(order, (std::vector<Place*>{&second, &third}));
+    EXPECT_LT(when[0], when[1]) << "both in one turn";
+}
+
+TEST_F(Turns, ANewTurnIsFree) {
+    Place first(*this), second(*this);
+    EXPECT_TRUE(first.take());
+    loop.runTasks();
+    EXPECT_TRUE(second.take());
+}
+
+TEST_F(Turns, ALaterStepWaitsBehindThoseThatWait) {
+    Place first(*this), second(*this), third(*this);
+    EXPECT_TRUE(first.take());
+    EXPECT_FALSE(second.take());
+    EXPECT_FALSE(first.take());
+    EXPECT_FALSE(first.take());  // waits already
+    EXPECT_FALSE(third.take());
+    loop.runTasks();
+    EXPECT_EQ(order, (std::vector<Place*>{&second, &first, &third}));
+}
+
+// Or a stream of newcomers would keep those that wait from their turns.
+TEST_F(Turns, ANewcomerWaitsBehindThoseThatWaitInAFreeTurn) {
+    Place first(*this), second(*this), third(*this);
+    EXPECT_TRUE(first.take());
+    EXPECT_FALSE(second.take());
+    loop.runFlushPoint();
+    EXPECT_FALSE(third.take());
+    loop.runTasks();
+    EXPECT_EQ(order, (std::vector<Place*>{&second, &third}));
+}
+
+TEST_F(Turns, AnEndWhileWaitingGivesTheTurnToTheNext) {
+    Place first(*this), third(*this), fourth(*this);
+    auto second = std::make_unique<Place>(*this);
+    EXPECT_TRUE(first.take());
+    EXPECT_FALSE(second->take());
+    EXPECT_FALSE(third.take());
+    EXPECT_FALSE(fourth.take());
+    second.reset();
+    third.endHandshake();
+    EXPECT_FALSE(third.waitsForTurn());
+    loop.runTasks();
+    EXPECT_EQ(order, (std::vector<Place*>{&fourth}));
+    EXPECT_TRUE(third.take()) << "after the last one has left";
+}
+
+TEST_F(Turns, ALimitHoldsBackFurtherHandshakes) {
+    Place first(*this), second(*this), third(*this), fourth(*this);
+    EXPECT_TRUE(first.take(2));
+    EXPECT_FALSE(second.take(2));
+    EXPECT_FALSE(third.take(2));
+    EXPECT_FALSE(fourth.take(2));
+    loop.runTasks();
+    EXPECT_EQ(order, (std::vector<Place*>{&second}));
+    EXPECT_TRUE(first.take(2)) << "one that has begun goes on";
+    second.endHandshake();
+    second.endHandshake();
+    loop.runTasks();
+    EXPECT_EQ(order, (std::vector<Place*>{&second, &third}));
+    first.endHandshake();
+    loop.runTasks();
+    EXPECT_EQ(order, (std::vector<Place*>{&second, &third, &fourth}));
+}
+
+TEST_F(Turns, WhoLeavesBeforeItBeginsFreesNothing) {
+    Place first(*this), second(*this), third(*this);
+    EXPECT_TRUE(first.take(1));
+    EXPECT_FALSE(second.take(1));
+    EXPECT_FALSE(third.take(1));
+    second.endHandshake();
+    loop.runTasks();
+    EXPECT_TRUE(order.empty());
+    first.endHandshake();
+    loop.runTasks();
+    EXPECT_EQ(order, (std::vector<Place*>{&third}));
+}
+
+TEST_F(Turns, AClientsHandshakeIsNotCounted) {
+    Place server(*this), client(*this);
+    EXPECT_TRUE(server.take(1));
+    loop.runTasks();
+    EXPECT_TRUE(client.take(0));
+}
+
+}  // namespace
+}  // namespace weft::test
