@@ -1,6 +1,7 @@
 // A reverse proxy: one fiber per request calls the upstream and streams bodies in both directions. It reads from each
 // side only as fast as the other side accepts bytes.
 #include "support/program.hpp"
+#include "support/tls.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -121,7 +122,7 @@ Response headFor(const ClientResponse& response) {
 // ---- one request ----
 
 struct Upstream {
-    weft::SocketAddress address;
+    weft::http::Origin origin;
     std::chrono::milliseconds timeout;  // for each wait for the upstream
     weft::http::Client client;
 };
@@ -244,7 +245,7 @@ class Proxy final : public weft::SimpleInboundHandler<StreamedRequest> {
         weft::http::RequestOptions options;
         options.timeout = upstream_->timeout;
         const auto forward = std::make_shared<Forward>(
-            upstream_->client.begin(upstream_->address, requestFor(request), options), options.timeout);
+            upstream_->client.begin(upstream_->origin, requestFor(request), options), options.timeout);
         if (ctx.channel().closed()) return;
         const Running running(running_, *forward);
         if (request.hasBody()) {
@@ -258,32 +259,57 @@ class Proxy final : public weft::SimpleInboundHandler<StreamedRequest> {
     std::set<Forward*> running_;
 };
 
-int run(const CLI::App& app, const examples::ServerFlags& flags, const weft::SocketAddress& address,
-        std::chrono::milliseconds timeout) {
-    weft::EventLoopGroup group(flags.group);
+// "ADDR:PORT", "http://HOST[:PORT]" or "https://HOST[:PORT]".
+weft::http::Origin originOf(const std::string& text) {
+    if (text.find("://") == std::string::npos) return weft::SocketAddress::parse(text);
+    const weft::http::Url url = weft::http::Url::parse(text);
+    if (url.target != "/") throw std::invalid_argument("'" + text + "' has a path; accepted: scheme, host and port");
+    return url.origin;
+}
+
+struct Flags {
+    examples::ServerFlags server;
+    examples::TlsFlags tls;
+    std::optional<weft::http::Origin> upstream;
+    std::string upstreamAuthorities;
+    unsigned timeoutMs = 30'000;
+
+    explicit Flags(CLI::App& app) : server(app, weft::SocketAddress("127.0.0.1", 8081)), tls(app) {
+        examples::addParsed(app, "--upstream", upstream, "the upstream server; https: over TLS", originOf)
+            ->required()
+            ->type_name("ADDR:PORT|URL");
+        app.add_option("--upstream-ca", upstreamAuthorities,
+                       "file with the authorities that sign the upstream's certificate; default: the system's")
+            ->type_name("PATH");
+        app.add_option("--timeout-ms", timeoutMs,
+                       "longest wait for the upstream server in milliseconds, 1 to 3600000; default 30000")
+            ->check(CLI::Range(1u, 3'600'000u))
+            ->type_name("N");
+    }
+};
+
+int run(const CLI::App& app, const Flags& flags) {
+    weft::EventLoopGroup group(flags.server.group);
+    const std::chrono::milliseconds timeout(flags.timeoutMs);
     weft::http::ClientOptions options;
     options.connectTimeout = timeout;
-    const auto upstream = std::make_shared<const Upstream>(Upstream{address, timeout, weft::http::Client(options)});
-    weft::ServerBootstrap server(group);
-    server.childHandler([upstream](weft::Channel& channel) {
+    if (!flags.upstreamAuthorities.empty()) options.tls = examples::trusting(flags.upstreamAuthorities);
+    const auto upstream =
+        std::make_shared<const Upstream>(Upstream{*flags.upstream, timeout, weft::http::Client(options)});
+    const auto fill = [upstream](weft::Channel& channel) {
         channel.pipeline().addLast<weft::http::ServerCodec>().addLast<weft::http::BodyStreamer>().addLast<Proxy>(
             upstream);
-    });
-    return examples::serve(app, flags, group, server);
+    };
+    weft::ServerBootstrap server(group);
+    server.childHandler(fill);
+    examples::TlsPort tls(flags.tls, group, fill);
+    return examples::serve(app, flags.server, group, server, tls);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
     CLI::App app("Forwards HTTP requests to an upstream server, and its responses back.", "reverse_proxy");
-    const examples::ServerFlags flags(app, weft::SocketAddress("127.0.0.1", 8081));
-    weft::SocketAddress upstream;
-    examples::addAddress(app, "--upstream", upstream, "address of the upstream server")->required();
-    unsigned timeoutMs = 30'000;
-    app.add_option("--timeout-ms", timeoutMs,
-                   "longest wait for the upstream server in milliseconds, 1 to 3600000; default 30000")
-        ->check(CLI::Range(1u, 3'600'000u))
-        ->type_name("N");
-    return examples::runProgram(app, argc, argv,
-                                [&] { return run(app, flags, upstream, std::chrono::milliseconds(timeoutMs)); });
+    const Flags flags(app);
+    return examples::runProgram(app, argc, argv, [&] { return run(app, flags); });
 }

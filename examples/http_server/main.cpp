@@ -1,6 +1,7 @@
 // The HTTP server: handlers that answer at once, fibers that block, and a backend. This file has the flags and the
 // pipeline of a connection; the application itself is in routes.cpp.
 #include "support/program.hpp"
+#include "support/tls.hpp"
 
 #include <chrono>
 #include <memory>
@@ -15,12 +16,13 @@ constexpr std::size_t maxBodyBytes = 1 << 20;
 
 struct Flags {
     examples::ServerFlags server;
+    examples::TlsFlags tls;
     std::optional<weft::SocketAddress> backend;
     std::optional<unsigned> requestTimeoutMs;
     bool inspect = false;
     std::optional<std::string> traceFile;
 
-    explicit Flags(CLI::App& app) : server(app, weft::SocketAddress("127.0.0.1", 8080)) {
+    explicit Flags(CLI::App& app) : server(app, weft::SocketAddress("127.0.0.1", 8080)), tls(app) {
         examples::addAddress(app, "--backend", backend,
                              "address of the backend that /fruits queries; without it /fruits answers 502");
         app.add_option("--request-timeout-ms", requestTimeoutMs,
@@ -51,8 +53,7 @@ int run(const CLI::App& app, const Flags& flags) {
     examples::Site site{group.carriers(), flags.backend, {}};
     if (flags.requestTimeoutMs) site.requestTimeout = std::chrono::milliseconds(*flags.requestTimeoutMs);
     const auto routes = examples::makeRoutes(std::make_shared<const examples::Site>(site));
-    weft::ServerBootstrap server(group);
-    server.childHandler([routes, codecOptions = codecOptions(), inspect = flags.inspect](weft::Channel& channel) {
+    const auto fill = [routes, codecOptions = codecOptions(), inspect = flags.inspect](weft::Channel& channel) {
         auto& pipeline = channel.pipeline();
         pipeline.addLast<weft::http::ServerCodec>(codecOptions).addLast<weft::http::ObjectAggregator>(maxBodyBytes);
         if (inspect) {
@@ -60,11 +61,14 @@ int run(const CLI::App& app, const Flags& flags) {
         } else {
             pipeline.addLast<weft::http::Router>(routes).addLast<examples::CloseOnError>();
         }
-    });
+    };
+    weft::ServerBootstrap server(group);
+    server.childHandler(fill);
+    examples::TlsPort tls(flags.tls, group, fill);
     const weft::CarrierWatchdog watchdog(group.carriers());  // if WEFT_WATCHDOG_MS is set
     std::optional<weft::TraceOnSignal> trace;
     if (flags.traceFile) trace.emplace(group.carriers(), *flags.traceFile);
-    return examples::serve(app, flags.server, group, server);
+    return examples::serve(app, flags.server, group, server, tls);
 }
 
 }  // namespace

@@ -160,9 +160,14 @@ inline int cannotListen(const CLI::App& app, const weft::SocketAddress& address,
                     failure);
 }
 
-// Binds, announces the address, and serves until SIGINT or SIGTERM.
-inline int serve(const CLI::App& app, const ServerFlags& flags, weft::EventLoopGroup& group,
-                 weft::ServerBootstrap& bootstrap) {
+struct NoOtherPort {
+    void bind() const {}
+};
+
+// Binds, announces the address, binds the other port, and serves until SIGINT or SIGTERM.
+template <class OtherPort = NoOtherPort>
+int serve(const CLI::App& app, const ServerFlags& flags, weft::EventLoopGroup& group, weft::ServerBootstrap& bootstrap,
+          OtherPort&& other = {}) {
     const weft::ShutdownSignals signals;  // before the announcement: a reader of it may stop us at once
     weft::Server server;
     try {
@@ -171,6 +176,7 @@ inline int serve(const CLI::App& app, const ServerFlags& flags, weft::EventLoopG
         return cannotListen(app, flags.listen, error);
     }
     announce(server.localAddress());
+    other.bind();
     return weft::runUntilSignal(group);
 }
 

@@ -157,7 +157,7 @@ TEST_P(ChildFiberTest, AtTheTimeLimitOfADrainTheFiberIsCancelledAndNamed) {
     std::atomic<bool> cancelled{false};
     Server server = serve(
         group(),
-        [&](TcpStream stream) {
+        [&](TcpStream) {
             begun.setValue();
             ErrorCode error;
             thisFiber::sleepFor(std::chrono::hours(1), error);
