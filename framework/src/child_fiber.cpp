@@ -1,8 +1,8 @@
 #include "child_fiber.hpp"
 
 #include <exception>
-#include <memory>
-#include <string>
+#include <stdexcept>
+#include <utility>
 
 #include <weft/pipeline/channel_errors.hpp>
 #include <weft/pipeline/channel_events.hpp>
@@ -18,44 +18,38 @@ namespace weft::detail {
 
 namespace {
 
-FiberSink& sinkOf(Channel& channel) noexcept {
-    return static_cast<FiberSink&>(*channel.sink());
+// A listener may have been made without ChildSetup::makeSink, or its handlers have brought a channel of their own.
+FiberSink& sinkOf(Channel& channel) {
+    if (auto* const sink = dynamic_cast<FiberSink*>(channel.sink())) return *sink;
+    throw std::logic_error("childFiber() serves only the connections that its server's listener has made");
 }
-
-// Shared by the fiber and its stream, which the function may have given to another one.
-struct Users {
-    explicit Users(Channel& channel) noexcept : channel(channel) {}
-    ~Users() { channel->close(ChannelPromise()); }
-    Users(const Users&) = delete;
-    Users& operator=(const Users&) = delete;
-
-    const ChannelRef channel;
-};
 
 }  // namespace
 
+// The connection is closed with the last user of its sink, so also if there is no fiber.
 void ChildFiber::channelActive(ChannelHandlerContext& ctx) {
     try {
         start(ctx);
+        ctx.fireChannelActive();
     } catch (const std::exception& error) {
-        log(LogLevel::warning, {"no fiber for ", channelName(ctx.channel()), ", which is closed: ", error.what()});
-        return ctx.close(ChannelPromise());
+        ctx.close(ChannelPromise());
+        log(LogLevel::warning, {"a connection was closed, because there is no fiber for it: ", error.what()});
     }
-    ctx.fireChannelActive();
 }
 
 void ChildFiber::start(ChannelHandlerContext& ctx) {
     SpawnOptions options = options_;
     options.name = name_;
-    ctx.spawn([this, &channel = ctx.channel()] { run(channel); }, options);  // keeps its handler and channel
+    // Keeps this handler.
+    ctx.spawn([this, user = FiberSink::User(sinkOf(ctx.channel()))] { run(user.sink()); }, options);
 }
 
 // What the function throws ends its connection, as a return does.
-void ChildFiber::run(Channel& channel) {
+void ChildFiber::run(FiberSink& sink) {
+    Channel& channel = sink.channel();
     if (channel.closed()) return;
-    const auto users = std::make_shared<Users>(channel);
     try {
-        function_(TcpStream(*channel.loop().carrier(), sinkOf(channel).open(users)));
+        function_(TcpStream(*channel.loop().carrier(), sink.open()));
     } catch (...) {
         log(LogLevel::debug, {"fiber '", thisFiber::name(), "' of ", channelName(channel),
                               " ended with an exception: ", describe(std::current_exception())});
@@ -63,7 +57,8 @@ void ChildFiber::run(Channel& channel) {
 }
 
 void ChildFiber::userEventTriggered(ChannelHandlerContext& ctx, Message&& event) {
-    if (event.is<DrainStarted>()) sinkOf(ctx.channel()).drain();
+    auto* const sink = dynamic_cast<FiberSink*>(ctx.channel().sink());
+    if (sink != nullptr && event.is<DrainStarted>()) sink->drain();
     ctx.fireUserEventTriggered(std::move(event));
 }
 

@@ -11,6 +11,8 @@
 
 namespace weft::detail {
 
+class FiberSink;
+
 // For channels whose sink is a FiberSink. The channel is closed once the fiber has ended and its stream is gone.
 class ChildFiber final : public ChannelInboundHandler {
   public:
@@ -18,14 +20,16 @@ class ChildFiber final : public ChannelInboundHandler {
     using Function = UniqueFunction<void(TcpStream)>;  // called on several loops at once
 
     ChildFiber(Function function, const SpawnOptions& options)
-        : function_(std::move(function)), name_(options.name), options_(options) {}
+        : function_(std::move(function)), name_(options.name), options_(options) {
+        options_.stealable = Stealable::never;  // the server may close the socket on its carrier meanwhile
+    }
 
     void channelActive(ChannelHandlerContext& ctx) override;
     void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override;
 
   private:
     void start(ChannelHandlerContext& ctx);
-    void run(Channel& channel);
+    void run(FiberSink& sink);
 
     Function function_;
     const std::string name_;

@@ -4,65 +4,78 @@
 
 namespace weft::detail {
 
-namespace {
+FiberSink::User::~User() {
+    if (sink_ == nullptr) return;
+    if (sink_->users_.fetch_sub(1, std::memory_order_acq_rel) == 1) channel_->close(ChannelPromise());
+}
 
-// Forwards to the sink's socket. After a drain the end of the input means operation_aborted: the peer has not ended.
-class ChildStream final : public FiberStream {
+// The socket, which ends on its carrier with this object: the memory of the channel may be freed elsewhere.
+class FiberSink::Stream final : public FiberStream {
   public:
-    ChildStream(FiberSink& sink, Channel& channel, std::shared_ptr<void> user) noexcept
-        : sink_(sink), channel_(channel), user_(std::move(user)) {}
-    ~ChildStream() override { socket().close(); }
+    Stream(std::unique_ptr<FiberStream> socket, FiberSink& sink) noexcept : user_(sink), socket_(std::move(socket)) {}
+    ~Stream() override {
+        user_.sink().socket_ = nullptr;
+        socket_->close();
+    }
 
-    ErrorCode connect(const SocketAddress&, Deadline) override { return fromErrno(EISCONN); }
+    ErrorCode connect(const SocketAddress& remote, Deadline deadline) override {
+        return socket_->connect(remote, deadline);
+    }
     std::size_t readSome(std::span<char> into, Deadline deadline, ErrorCode& error) override {
-        const std::size_t count = socket().readSome(into, deadline, error);
-        if (count == 0) markDrained(error);
-        return count;
+        return socket_->readSome(into, deadline, error);
     }
     Buffer readSome(std::size_t most, Deadline deadline, ErrorCode& error) override {
-        Buffer bytes = socket().readSome(most, deadline, error);
-        if (bytes.empty()) markDrained(error);
-        return bytes;
+        return socket_->readSome(most, deadline, error);
     }
     std::size_t writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) override {
-        return socket().writeSome(parts, deadline, error);
+        return socket_->writeSome(parts, deadline, error);
     }
     std::size_t tryReadSome(std::span<char> into, ErrorCode& error) noexcept override {
-        const std::size_t count = socket().tryReadSome(into, error);
-        if (count == 0) markDrained(error);
-        return count;
+        return socket_->tryReadSome(into, error);
     }
     std::size_t tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept override {
-        return socket().tryWriteSome(parts, error);
+        return socket_->tryWriteSome(parts, error);
     }
-    ErrorCode shutdownOutput(Deadline deadline) override { return socket().shutdownOutput(deadline); }
-    void shutdownInput() noexcept override { socket().shutdownInput(); }
-    void close() noexcept override { socket().close(); }
-    bool isOpen() const noexcept override { return socket().isOpen(); }
-    ErrorCode setOption(SocketOption option, int value) override { return socket().setOption(option, value); }
-    ErrorCode getOption(SocketOption option, int& value) const override { return socket().getOption(option, value); }
-    SocketAddress localAddress() const override { return socket().localAddress(); }
-    SocketAddress remoteAddress() const override { return socket().remoteAddress(); }
+    ErrorCode shutdownOutput(Deadline deadline) override { return socket_->shutdownOutput(deadline); }
+    void interruptReads() noexcept override { socket_->interruptReads(); }
+    bool holdsInput() const noexcept override { return socket_->holdsInput(); }
+    void close() noexcept override { socket_->close(); }
+    bool isOpen() const noexcept override { return socket_->isOpen(); }
+    ErrorCode setOption(SocketOption option, int value) override { return socket_->setOption(option, value); }
+    ErrorCode getOption(SocketOption option, int& value) const override { return socket_->getOption(option, value); }
+    SocketAddress localAddress() const override { return socket_->localAddress(); }
+    SocketAddress remoteAddress() const override { return socket_->remoteAddress(); }
+    std::string_view errorText() const noexcept override { return socket_->errorText(); }
 
   private:
-    FiberStream& socket() const noexcept { return sink_.socket(); }
-    void markDrained(ErrorCode& error) const noexcept {
-        if (!error && sink_.isDrained()) error = operationAborted();
-    }
-
-    FiberSink& sink_;
-    const ChannelRef channel_;  // owns the sink
-    const std::shared_ptr<void> user_;
+    const User user_;
+    const std::unique_ptr<FiberStream> socket_;
 };
 
-}  // namespace
+std::unique_ptr<FiberStream> FiberSink::open() {
+    auto stream = std::make_unique<Stream>(std::move(unopened_), *this);
+    if (drained_) stream->interruptReads();
+    return stream;
+}
 
-std::unique_ptr<FiberStream> FiberSink::open(std::shared_ptr<void> user) {
-    return std::make_unique<ChildStream>(*this, channel_, std::move(user));
+void FiberSink::drain() noexcept {
+    drained_ = true;
+    if (socket_ != nullptr) socket_->interruptReads();
+}
+
+void FiberSink::close(ChannelPromise promise) {
+    polled_.leave();
+    if (socket_ != nullptr) socket_->close();
+    if (unopened_) socket_ = nullptr;
+    unopened_.reset();
+    promise.trySuccess();
 }
 
 void FiberSink::flush(ChannelOutput&) {
-    channel_.loop().execute([channel = ChannelRef(channel_)] { channel->onWriteError(fromErrno(EOPNOTSUPP)); });
+    try {
+        channel_.loop().execute([channel = ChannelRef(channel_)] { channel->onWriteError(fromErrno(EOPNOTSUPP)); });
+    } catch (const std::exception&) {  // the end of the loop closes the channel, and fails what it was to send
+    }
 }
 
 }  // namespace weft::detail

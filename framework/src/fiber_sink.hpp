@@ -2,19 +2,19 @@
 // server knows of the connection, for drains, closes and options.
 #pragma once
 
+#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <utility>
 
 #include <weft/pipeline/channel.hpp>
-#include <weft/scheduler/log.hpp>
+#include <weft/pipeline/detail/unpolled_channels.hpp>
 #include <weft/transports/fiber_stream.hpp>
 #include <weft/transports/socket_io_handler.hpp>
 
 namespace weft::detail {
 
-// Owns the socket; open() makes the stream that the fiber uses. Whatever the channel is asked to send fails its output
-// with EOPNOTSUPP, and a filter cannot be added to it.
+// What the channel is asked to send fails its output with EOPNOTSUPP, and a filter cannot be added to it.
 class FiberSink final : public ChannelSink {
   public:
     // See ChildSetup::makeSink.
@@ -22,19 +22,31 @@ class FiberSink final : public ChannelSink {
         return std::make_unique<FiberSink>(sockets.fiberStream(std::move(fd)), channel);
     }
     FiberSink(std::unique_ptr<FiberStream> socket, Channel& channel) noexcept
-        : socket_(std::move(socket)), channel_(channel) {}
+        : unopened_(std::move(socket)), socket_(unopened_.get()), channel_(channel), polled_(channel) {}
 
-    // A stream that keeps the channel, and so this object. Its destructor closes the socket and drops `user`.
-    std::unique_ptr<FiberStream> open(std::shared_ptr<void> user);
-    // From now on, a read that would have to wait fails with operation_aborted.
-    void drain() noexcept {
-        drained_ = true;
-        socket_->shutdownInput();
-    }
-    bool isDrained() const noexcept { return drained_; }
-    FiberStream& socket() noexcept { return *socket_; }
+    // Keeps the channel, and closes it with the last one. Any thread may destroy it.
+    class User {
+      public:
+        explicit User(FiberSink& sink) noexcept : channel_(sink.channel_), sink_(&sink) {
+            sink.users_.fetch_add(1, std::memory_order_relaxed);  // the caller is a user, or nobody is yet
+        }
+        User(User&& other) noexcept : channel_(other.channel_), sink_(std::exchange(other.sink_, nullptr)) {}
+        ~User();
+        User& operator=(User&&) = delete;
 
-    void registered() override {}
+        FiberSink& sink() const noexcept { return *sink_; }
+
+      private:
+        ChannelRef channel_;
+        FiberSink* sink_;  // null: moved from
+    };
+
+    // The stream, once. Its end closes the socket.
+    std::unique_ptr<FiberStream> open();
+    // A read that waits, or would have to, fails with operation_aborted.
+    void drain() noexcept;
+
+    void registered() override { polled_.join(); }
     void bind(const SocketAddress&, ChannelPromise promise) override { promise.tryFailure(fromErrno(EOPNOTSUPP)); }
     void connect(const SocketAddress&, const SocketAddress*, ChannelPromise promise) override {
         promise.tryFailure(fromErrno(EISCONN));
@@ -44,19 +56,30 @@ class FiberSink final : public ChannelSink {
     void shutdownOutput(ChannelPromise promise) override { promise.tryFailure(fromErrno(EOPNOTSUPP)); }
     void deregister(ChannelPromise promise) override { promise.tryFailure(fromErrno(EOPNOTSUPP)); }
     // A fiber that waits in the stream gets operation_aborted.
-    void close(ChannelPromise promise) override {
-        socket_->close();
-        promise.trySuccess();
+    void close(ChannelPromise promise) override;
+    ErrorCode setOption(SocketOption option, int value) override {
+        return socket_ != nullptr ? socket_->setOption(option, value) : operationAborted();
     }
-    ErrorCode setOption(SocketOption option, int value) override { return socket_->setOption(option, value); }
-    ErrorCode getOption(SocketOption option, int& value) const override { return socket_->getOption(option, value); }
-    SocketAddress localAddress() const override { return socket_->localAddress(); }
-    SocketAddress remoteAddress() const override { return socket_->remoteAddress(); }
+    ErrorCode getOption(SocketOption option, int& value) const override {
+        return socket_ != nullptr ? socket_->getOption(option, value) : operationAborted();
+    }
+    SocketAddress localAddress() const override {
+        return socket_ != nullptr ? socket_->localAddress() : SocketAddress();
+    }
+    SocketAddress remoteAddress() const override {
+        return socket_ != nullptr ? socket_->remoteAddress() : SocketAddress();
+    }
     bool takesMessages() const noexcept override { return true; }
+    Channel& channel() const noexcept { return channel_; }
 
   private:
-    const std::unique_ptr<FiberStream> socket_;
+    class Stream;
+
+    std::unique_ptr<FiberStream> unopened_;
+    FiberStream* socket_;  // null: it has ended
     Channel& channel_;
+    UnpolledChannels::Member polled_;
+    std::atomic<unsigned> users_{0};
     bool drained_ = false;
 };
 

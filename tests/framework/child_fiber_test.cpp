@@ -223,6 +223,74 @@ TEST_P(ChildFiberTest, TheEndOfTheGroupEndsItsCalls) {
     EXPECT_TRUE(aborted);
 }
 
+// On carriers that go on, and in a wait that the poller does not know.
+TEST_P(ChildFiberTest, TheEndOfAGroupOnBorrowedCarriersEndsEachWait) {
+    CarrierGroup carriers(groupOptions(1));
+    std::optional<EventLoopGroup> borrowing(std::in_place, carriers, GetParam());
+    Promise<void> begun, ended;
+    ErrorCode error;
+    Server server = serve(*borrowing, [&](TcpStream) {
+        begun.setValue();
+        thisFiber::sleepFor(std::chrono::hours(1), error);
+        ended.setValue();
+    });
+    BlockingPeer peer(server.localAddress());
+    begun.future().get();
+    EXPECT_TRUE(borrowing->shutdown(20s));
+    EXPECT_EQ(peer.receive(), "");
+    ended.future().get();
+    EXPECT_EQ(error, operationAborted());
+    EXPECT_TRUE(isEmptied(server));
+}
+
+TEST_P(ChildFiberTest, AnEndThatThePeerHasMadeIsNoAbort) {
+    Promise<void> begun, drained;
+    std::string seen;
+    ErrorCode error;
+    Server server = serve(group(), [&](TcpStream stream) {
+        if (begun.future().done()) return echo(std::move(stream));
+        begun.setValue();
+        drained.future().await();
+        for (Buffer bytes = stream.read(4096, error); !bytes.empty(); bytes = stream.read(4096, error))
+            seen += bytes.view();
+    });
+    BlockingPeer peer(server.localAddress());
+    begun.future().get();
+    BlockingPeer idle(server.localAddress());
+    EXPECT_EQ(echoed(idle, "1"), "1");
+    peer.send("all of it");
+    peer.endOutput();
+    std::thread drainer([&] { EXPECT_EQ(server.drain(20s), 0u); });
+    EXPECT_EQ(idle.receive(), "");
+    drained.setValue();
+    drainer.join();
+    EXPECT_EQ(seen, "all of it");
+    EXPECT_FALSE(error) << error.message();
+}
+
+// The peer's last bytes, and its end, are read after the answer.
+TEST_P(ChildFiberTest, AStreamMayLingerInADrain) {
+    Promise<void> begun, drained;
+    ErrorCode error;
+    Server server = serve(group(), [&](TcpStream stream) {
+        begun.setValue();
+        drained.future().await();
+        stream.write("bye");
+        stream.shutdownOutput();
+        stream.read(4096, error);
+    });
+    BlockingPeer peer(server.localAddress());
+    begun.future().get();
+    std::thread drainer([&] { EXPECT_EQ(server.drain(20s), 0u); });
+    server.listeners()[0]->closeFuture().await();
+    peer.send("more");
+    drained.setValue();
+    EXPECT_EQ(peer.receiveExactly(3), "bye");
+    EXPECT_EQ(peer.receive(), "");
+    drainer.join();
+    EXPECT_FALSE(error) << error.message();
+}
+
 TEST_P(ChildFiberTest, OptionsOfTheSocketAreSetBeforeTheFiberBegins) {
     Promise<int> keepAlive;
     ServerBootstrap bootstrap(group());
@@ -298,7 +366,7 @@ TEST_P(ChildFiberTest, AConnectionWithoutAFiberIsClosed) {
     BlockingPeer peer(server.localAddress());
     EXPECT_EQ(peer.receive(), "");
     EXPECT_TRUE(isEmptied(server));
-    EXPECT_GT(log.countAt(LogLevel::warning, "no fiber for channel"), 0) << log.text();
+    EXPECT_GT(log.countAt(LogLevel::warning, "there is no fiber for it"), 0) << log.text();
 }
 
 TEST_P(ChildFiberTest, ManyConnectionsComeAndGo) {

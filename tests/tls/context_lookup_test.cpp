@@ -41,11 +41,11 @@ struct Found {
     }
 };
 
-// Runs the handshake, with the context of `lookUp()` where one is asked for.
+// Runs the handshake, with the context of the lookup where one is asked for.
 void run(EnginePair& pair) {
     pair.run();
     while (pair.server.step == Step::needContext) {
-        pair.server.engine.choose(pair.server.engine.lookUp());
+        pair.server.engine.choose(pair.server.engine.lookup()());
         pair.server.receive();
         pair.run();
     }
@@ -113,7 +113,7 @@ TEST(ContextLookup, ASecondHelloIsNotLookedUpAgain) {
     SSL_set_tlsext_host_name(peer.ssl(), "late.test");
     peer.talkTo(side);
     ASSERT_EQ(side.step, Step::needContext);
-    side.engine.choose(side.engine.lookUp());
+    side.engine.choose(side.engine.lookup()());
     side.receive();
     peer.receive(side.takeWire());
     peer.talkTo(side);

@@ -122,5 +122,39 @@ TEST_F(Turns, AClientsHandshakeIsNotCounted) {
     EXPECT_TRUE(client.take(0));
 }
 
+// A place keeps its own limit, although another context allows more.
+TEST_F(Turns, ALowerLimitIsKeptWhileManyRun) {
+    std::vector<std::unique_ptr<Place>> many;
+    for (int i = 0; i < 4; ++i) {
+        many.push_back(std::make_unique<Place>(*this));
+        many.back()->take(8);
+        loop.runTasks();
+    }
+    order.clear();
+    Place small(*this);
+    EXPECT_FALSE(small.take(2));
+    many[0].reset();
+    many[1].reset();
+    loop.runTasks();
+    EXPECT_TRUE(order.empty());
+    many[2].reset();
+    loop.runTasks();
+    EXPECT_EQ(order, (std::vector<Place*>{&small}));
+}
+
+TEST_F(Turns, APlaceMayOutliveTheLoop) {
+    EventLoop* const other = new EventLoop(clock);
+    struct Outside final : detail::HandshakePlace {
+        void onTurn() noexcept override {}
+    };
+    Outside active, waiting, atLimit;
+    EXPECT_TRUE(active.takeTurn(*other, 1));
+    EXPECT_FALSE(waiting.takeTurn(*other, 0));
+    EXPECT_FALSE(atLimit.takeTurn(*other, 1));
+    delete other;
+    active.endHandshake();
+    waiting.endHandshake();
+}
+
 }  // namespace
 }  // namespace weft::test

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <vector>
 
 #include <weft/scheduler/manual_clock.hpp>
 
@@ -14,6 +15,9 @@ using namespace std::chrono_literals;
 
 struct IdleBuffersTest : ::testing::Test {
     struct Owner final : detail::BufferOwner {
+        void use(EventLoop& loop) {
+            if (!used()) join(loop);
+        }
         void releaseBuffers() noexcept override { ++released; }
         int released = 0;
     };
@@ -28,7 +32,7 @@ struct IdleBuffersTest : ::testing::Test {
 };
 
 TEST_F(IdleBuffersTest, AnIdleConnectionLosesThemOnce) {
-    owner.used(loop);
+    owner.use(loop);
     pass(1s);
     EXPECT_EQ(owner.released, 0);
     pass(1s);
@@ -39,13 +43,13 @@ TEST_F(IdleBuffersTest, AnIdleConnectionLosesThemOnce) {
 
 TEST_F(IdleBuffersTest, AConnectionInUseKeepsThem) {
     for (int i = 0; i < 10; ++i) {
-        owner.used(loop);
+        owner.use(loop);
         pass(1s);
     }
     EXPECT_EQ(owner.released, 0);
     pass(1s);
     EXPECT_EQ(owner.released, 1);
-    owner.used(loop);
+    owner.use(loop);
     pass(2s);
     pass(2s);
     EXPECT_EQ(owner.released, 2);
@@ -55,11 +59,11 @@ TEST_F(IdleBuffersTest, OnlyTheIdleOneOfSeveralLosesThem) {
     Owner busy;
     {
         Owner gone, forgotten;
-        for (Owner* each : {&owner, &busy, &gone, &forgotten}) each->used(loop);
+        for (Owner* each : {&owner, &busy, &gone, &forgotten}) each->use(loop);
         forgotten.forget();
         forgotten.forget();
         pass(1s);
-        busy.used(loop);
+        busy.use(loop);
         pass(1s);
         EXPECT_EQ(forgotten.released, 0);
         EXPECT_EQ(gone.released, 1);
@@ -72,14 +76,37 @@ TEST_F(IdleBuffersTest, OnlyTheIdleOneOfSeveralLosesThem) {
 
 TEST_F(IdleBuffersTest, TheTimerEndsWithTheLastOwner) {
     auto last = std::make_unique<Owner>();
-    last->used(loop);
+    last->use(loop);
     last.reset();
     clock.advance(10s);
     EXPECT_EQ(loop.runTasks(), 0u);
-    owner.used(loop);
+    owner.use(loop);
     pass(1s);
     pass(1s);
     EXPECT_EQ(owner.released, 1);
+}
+
+// A thousand connections that go idle together do not stop the loop.
+TEST_F(IdleBuffersTest, ARoundIsMadeInParts) {
+    std::vector<std::unique_ptr<Owner>> many;
+    for (unsigned i = 0; i < 3 * detail::IdleBuffers::visitsPerTask; ++i) {
+        many.push_back(std::make_unique<Owner>());
+        many.back()->use(loop);
+    }
+    pass(1s);
+    clock.advance(1s);
+    loop.runTasks();
+    for (const auto& each : many) EXPECT_EQ(each->released, 1);
+}
+
+TEST(IdleBuffersLife, AConnectionMayOutliveTheLoop) {
+    IdleBuffersTest::Owner owner;
+    {
+        ManualClock clock;
+        EventLoop loop(clock);
+        owner.use(loop);
+    }
+    EXPECT_FALSE(owner.used());
 }
 
 }  // namespace

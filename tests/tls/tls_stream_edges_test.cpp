@@ -2,10 +2,12 @@
 #include <weft/tls/tls_stream.hpp>
 
 #include <array>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <weft/pipeline/buffer_pool.hpp>
 #include <weft/scheduler/this_fiber.hpp>
@@ -265,6 +267,58 @@ TEST_P(TlsStreamEdges, ADrainOfAServerOfFibersEndsWithACloseNotify) {
     EXPECT_EQ(server.drain(20s), 0u);
     EXPECT_EQ(peer.receiveToEnd(), "");
     EXPECT_TRUE(peer.sawCloseNotify());
+}
+
+TEST_P(TlsStreamEdges, AReaderAndAWriterThatShakeHandsTogetherTakeOnePlace) {
+    SslServerOptions options = serverOptions();
+    options.mostHandshakes = 1;
+    const SslContext server = SslContext::server(options);
+    inFiber([&] {
+        std::vector<std::unique_ptr<TlsPair>> pairs;  // kept: none of them may keep a place
+        for (int round = 0; round < 4; ++round) {
+            std::vector<JoinHandle<void>> fibers;
+            for (int each = 0; each < 3; ++each) {
+                pairs.push_back(std::make_unique<TlsPair>(server, client_));
+                for (TlsStream* const stream : {&pairs.back()->client, &pairs.back()->server}) {
+                    fibers.push_back(beside([stream] { stream->write("hello"); }));
+                    fibers.push_back(beside([stream] {
+                        std::array<char, 5> bytes;
+                        stream->readExactly(bytes);
+                        EXPECT_EQ(std::string_view(bytes.data(), bytes.size()), "hello");
+                    }));
+                }
+            }
+            for (JoinHandle<void>& fiber : fibers) fiber.join();
+        }
+    });
+}
+
+TEST_P(TlsStreamEdges, ACloseEndsTheWaitForATurn) {
+    SslServerOptions options = serverOptions();
+    options.mostHandshakes = 1;
+    const SslContext context = SslContext::server(options);
+    inFiber([&] {
+        LibsslPeer greeting(LibsslPeer::Side::client);
+        greeting.receive({});
+        const std::string hello = greeting.takeWire();
+        const TlsStreamOptions withoutLimit{.handshakeTimeout = Duration::zero()};
+        TlsPair::Tcp firstSocket, secondSocket;
+        TlsStream first(std::move(firstSocket.server), context, withoutLimit);
+        TlsStream second(std::move(secondSocket.server), context, withoutLimit);
+        firstSocket.client.write(hello);
+        secondSocket.client.write(hello);
+        ErrorCode firstError, secondError;
+        auto running = beside([&] { first.handshake(firstError); });
+        EXPECT_FALSE(firstSocket.client.read(1).empty());  // it has its place
+        auto waiting = beside([&] { second.handshake(secondError); });
+        thisFiber::sleepFor(5ms);
+        second.close();
+        waiting.join();
+        EXPECT_EQ(secondError, operationAborted());
+        first.close();
+        running.join();
+        EXPECT_EQ(firstError, operationAborted());
+    });
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, TlsStreamEdges, ::testing::ValuesIn(transports()), nameOfTransport);

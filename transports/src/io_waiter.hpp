@@ -15,12 +15,13 @@ class IoWaiter {
     // Suspends the running fiber until wake() or the deadline. No event can arrive between a failed system call and
     // this wait: both run on the carrier whose poller delivers events. Throws BlockingOperationException naming `call`.
     ErrorCode wait(const char* call, Deadline deadline) {
+        if (interrupted_) return operationAborted();
         Suspension wait(call);
         key_ = wait.key();
         const WakeReason why = wait.park(deadline, timer_);
         key_ = {};
         switch (why) {
-            case WakeReason::resource: return {};
+            case WakeReason::resource: return interrupted_ ? operationAborted() : ErrorCode();
             case WakeReason::timeout: return timedOut();
             default: return operationAborted();
         }
@@ -28,6 +29,12 @@ class IoWaiter {
     void wake() noexcept {
         if (key_) std::exchange(key_, {}).wake();
     }
+    // Each wait ends with operation_aborted, and so does the running one.
+    void interrupt() noexcept {
+        interrupted_ = true;
+        wake();
+    }
+    bool interrupted() const noexcept { return interrupted_; }
     // As wake(), for the last time: the carrier may end afterwards.
     void close() noexcept {
         wake();
@@ -54,6 +61,7 @@ class IoWaiter {
   private:
     WakeKey key_;
     bool busy_ = false;
+    bool interrupted_ = false;
     LazyTimer timer_;
 };
 

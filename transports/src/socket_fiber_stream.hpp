@@ -24,9 +24,6 @@ class SocketFiberStream : public SocketProperties<Handle, FiberStream> {
         const int result = this->calls().shutdown(this->fd(), SHUT_WR);
         return result < 0 ? fromErrno(-result) : ErrorCode();
     }
-    void shutdownInput() noexcept override {
-        if (isOpen()) this->calls().shutdown(this->fd(), SHUT_RD);
-    }
 
   protected:
     using SocketProperties<Handle, FiberStream>::SocketProperties;

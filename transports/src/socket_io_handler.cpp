@@ -3,6 +3,7 @@
 #include <weft/transports/socket_io_handler.hpp>
 
 #include <weft/pipeline/detail/deregistered_channels.hpp>
+#include <weft/pipeline/detail/unpolled_channels.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/io_handler_decorator.hpp>
 
@@ -31,9 +32,11 @@ SocketIoHandler* SocketIoHandler::of(Carrier& carrier) noexcept {
     return loop ? of(*loop) : nullptr;
 }
 
-void SocketIoHandler::closeDeregistered(Carrier* carrier) noexcept {
-    const EventLoop* const loop = carrier ? EventLoop::of(*carrier) : nullptr;
-    if (loop) detail::DeregisteredChannels::closeAllOf(*loop);
+void SocketIoHandler::closeUnpolled(Carrier* carrier) noexcept {
+    EventLoop* const loop = carrier ? EventLoop::of(*carrier) : nullptr;
+    if (loop == nullptr) return;
+    detail::DeregisteredChannels::closeAllOf(*loop);
+    detail::UnpolledChannels::closeAllOf(*loop);
 }
 
 }  // namespace weft

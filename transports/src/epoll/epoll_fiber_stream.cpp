@@ -58,7 +58,7 @@ void EpollFiberStream::readWith(Receive receive, Deadline deadline, ErrorCode& e
         error = result > 0 ? ErrorCode() : inputEnded(result);
         return true;
     };
-    bool tryFirst = readable_ || NonSuspendingScope::active() || detail::cancellationDue();
+    bool tryFirst = readable_ || NonSuspendingScope::active() || detail::cancellationDue() || reader_.interrupted();
     for (; !error; tryFirst = true) {
         if (!isOpen()) {
             error = operationAborted();

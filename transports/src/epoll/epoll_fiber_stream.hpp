@@ -20,6 +20,7 @@ class EpollFiberStream final : public SocketFiberStream<EpollHandle> {
     std::size_t writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) override;
     std::size_t tryReadSome(std::span<char> into, ErrorCode& error) noexcept override;
     std::size_t tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept override;
+    void interruptReads() noexcept override { reader_.interrupt(); }
     void close() noexcept override;
 
     void onEvents(std::uint32_t events) noexcept;

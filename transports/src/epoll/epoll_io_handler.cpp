@@ -287,7 +287,7 @@ void EpollIoHandler::closeChannels() {
     for (std::size_t index = 0; index < slots_.size(); ++index) {  // a close may run code that adds or closes handles
         if (EpollHandle* handle = slots_[index].handle) abort(*handle);
     }
-    closeDeregistered(carrier_);
+    closeUnpolled(carrier_);
 }
 
 void EpollIoHandler::close() {

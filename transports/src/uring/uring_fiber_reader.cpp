@@ -71,7 +71,7 @@ ErrorCode UringFiberReader::awaitInput(std::size_t most, Deadline deadline, Dire
     const detail::IoWaiter::Claim claim(waiter_);
     if (!claim) return detail::IoWaiter::alreadyInUse();
     for (;;) {
-        if (hasInput() || !mayReceive() || detail::cancellationDue()) {
+        if (hasInput() || !mayReceive() || detail::cancellationDue() || waiter_.interrupted()) {
             if (const auto now = readNow(direct)) return *now;
         }
         ErrorCode error = startReceive(most);

@@ -27,6 +27,7 @@ class UringFiberReader : public UringFiberHandle {
     Buffer read(std::size_t most, Deadline deadline, ErrorCode& error);
     std::size_t tryRead(std::span<char> into, ErrorCode& error) noexcept;
 
+    void interrupt() noexcept { waiter_.interrupt(); }
     // Ends the receive, wakes the fiber that reads, and drops unread bytes.
     void closeInput() noexcept;
     // Called after the last completion of an operation of this half. May destroy this object.

@@ -25,6 +25,7 @@ class UringFiberStream final : public SocketFiberStream<UringFiberReader> {
     std::size_t writeSome(std::span<const iovec> parts, Deadline deadline, ErrorCode& error) override;
     std::size_t tryReadSome(std::span<char> into, ErrorCode& error) noexcept override { return tryRead(into, error); }
     std::size_t tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept override;
+    void interruptReads() noexcept override { interrupt(); }
     void close() noexcept override;
 
   private:

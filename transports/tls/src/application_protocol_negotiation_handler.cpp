@@ -16,21 +16,21 @@ void ApplicationProtocolNegotiationHandler::userEventTriggered(ChannelHandlerCon
     if (!event.is<SslHandshakeCompletionEvent>()) return ctx.fireUserEventTriggered(std::move(event));
     const ErrorCode error = event.get<SslHandshakeCompletionEvent>().error;
     const ContextPin pin(ctx);
-    error ? handshakeFailed(ctx, error) : configure(ctx);
-    ctx.fireUserEventTriggered(std::move(event));
-    ctx.channel().pipeline().remove(*this);
-}
-
-void ApplicationProtocolNegotiationHandler::configure(ChannelHandlerContext& ctx) {
     try {
-        const SslHandler* const tls = ctx.channel().pipeline().get<SslHandler>();
-        if (tls == nullptr) throw std::logic_error("ApplicationProtocolNegotiationHandler: no SslHandler before it");
-        const std::string_view chosen = tls->session().applicationProtocol();
-        configurePipeline(ctx, chosen.empty() ? std::string_view(fallback_) : chosen);
+        error ? handshakeFailed(ctx, error) : configure(ctx);
+        ctx.fireUserEventTriggered(std::move(event));
     } catch (...) {
         ctx.fireExceptionCaught(std::current_exception());
         ctx.close(ChannelPromise());
     }
+    if (!removed_) ctx.channel().pipeline().remove(*this);
+}
+
+void ApplicationProtocolNegotiationHandler::configure(ChannelHandlerContext& ctx) {
+    const SslHandler* const tls = ctx.channel().pipeline().get<SslHandler>();
+    if (tls == nullptr) throw std::logic_error("ApplicationProtocolNegotiationHandler: no SslHandler before it");
+    const std::string_view chosen = tls->session().applicationProtocol();
+    configurePipeline(ctx, chosen.empty() ? std::string_view(fallback_) : chosen);
 }
 
 }  // namespace weft

@@ -1,35 +1,20 @@
 #include "handshake_turns.hpp"
 
 #include <new>
+#include <utility>
 
 namespace weft::detail {
-
-// ---- queues ----
-
-void HandshakePlace::Queue::push(HandshakePlace& place) noexcept {
-    place.previous_ = last;
-    place.next_ = nullptr;
-    (last != nullptr ? last->next_ : first) = &place;
-    last = &place;
-    place.waitsIn_ = this;
-}
-
-void HandshakePlace::Queue::remove(HandshakePlace& place) noexcept {
-    (place.previous_ != nullptr ? place.previous_->next_ : first) = place.next_;
-    (place.next_ != nullptr ? place.next_->previous_ : last) = place.previous_;
-    place.waitsIn_ = nullptr;
-}
 
 // ---- a connection's calls ----
 
 bool HandshakePlace::takeTurn(EventLoop& loop, unsigned most) noexcept {
-    if (waitsForTurn()) return false;
+    if (waits_) return false;
     try {
         turns_ = &loop.local<HandshakeTurns>();
     } catch (const std::bad_alloc&) {
         return true;  // no memory to wait with
     }
-    turns_->loop_ = &loop;
+    turns_->serve(loop);
     return turns_->take(*this, most);
 }
 
@@ -38,27 +23,40 @@ void HandshakePlace::endHandshake() noexcept {
 }
 
 bool HandshakeTurns::take(HandshakePlace& place, unsigned most) noexcept {
+    place.most_ = most;
     if (most > 0 && !place.counts_) {
-        if (running_ >= most) return begins_.push(place), false;
+        if (running_ >= most) return wait(begins_, place), false;
         place.counts_ = true;
         ++running_;
     }
-    if (used_ || steps_.first != nullptr) return steps_.push(place), submit(), false;
+    if (used_ || steps_.first() != nullptr) return wait(steps_, place), submit(), false;
+    active_.take(place);
     use();
     return true;
 }
 
 void HandshakeTurns::leave(HandshakePlace& place) noexcept {
-    if (place.waitsIn_ != nullptr) place.waitsIn_->remove(place);
-    if (!std::exchange(place.counts_, false)) return;
-    --running_;
-    HandshakePlace* const next = begins_.first;
-    if (next == nullptr) return;
-    begins_.remove(*next);
-    next->counts_ = true;
-    ++running_;
-    steps_.push(*next);
+    LinkedQueue<HandshakePlace>::remove(place);
+    place.waits_ = false;
+    if (std::exchange(place.counts_, false)) --running_;
+    while (begins_.first() != nullptr && running_ < begins_.first()->most_) {
+        HandshakePlace& next = *begins_.first();
+        next.counts_ = true;
+        ++running_;
+        wait(steps_, next);
+    }
     submit();
+}
+
+void HandshakeTurns::wait(LinkedQueue<HandshakePlace>& queue, HandshakePlace& place) noexcept {
+    queue.take(place);
+    place.waits_ = true;
+}
+
+void HandshakeTurns::grant(HandshakePlace& place) noexcept {
+    active_.take(place);
+    place.waits_ = false;
+    place.onTurn();
 }
 
 // ---- turns ----
@@ -68,23 +66,52 @@ void HandshakeTurns::use() noexcept {
     loop_->requestFlushPoint(*this);
 }
 
-// A turn ends with its flush point. A loop that has ended takes no task: its connections are closed.
+// A turn ends with its flush point.
 void HandshakeTurns::submit() noexcept {
-    if (!used_ && !submitted_) submitted_ = loop_->execute(*this);
+    if (steps_.first() == nullptr || used_ || submitted_) return;
+    submitted_ = loopLives() && loop_->execute(*this);
+    if (!submitted_) releaseAll();
 }
 
 void HandshakeTurns::onFlushPoint() noexcept {
     used_ = false;
-    if (steps_.first != nullptr) submit();
+    submit();
 }
 
 void HandshakeTurns::run() noexcept {
     submitted_ = false;
-    HandshakePlace* const next = steps_.first;
-    if (next == nullptr || used_) return;  // used: the flush point submits again
-    steps_.remove(*next);
+    if (steps_.first() == nullptr || used_) return;  // used: the flush point submits again
     use();
-    next->onTurn();
+    grant(*steps_.first());
+}
+
+// ---- the end of a loop, and another one on the carrier ----
+
+void HandshakeTurns::serve(EventLoop& loop) noexcept {
+    if (loop_ == &loop) return;
+    releaseAll();
+    loop_ = &loop;
+    carrier_ = loop.carrier();
+    used_ = submitted_ = false;
+}
+
+bool HandshakeTurns::loopLives() const noexcept {
+    return carrier_ == nullptr || EventLoop::of(*carrier_) == loop_;
+}
+
+// There will be no more turns. Whoever waits finds its connection closed.
+void HandshakeTurns::releaseAll() noexcept {
+    while (steps_.first() != nullptr || begins_.first() != nullptr)
+        grant(steps_.first() != nullptr ? *steps_.first() : *begins_.first());
+}
+
+HandshakeTurns::~HandshakeTurns() {
+    for (LinkedQueue<HandshakePlace>* each : {&active_, &steps_, &begins_}) {
+        while (HandshakePlace* const place = each->first()) {
+            LinkedQueue<HandshakePlace>::remove(*place);
+            place->turns_ = nullptr;
+        }
+    }
 }
 
 }  // namespace weft::detail

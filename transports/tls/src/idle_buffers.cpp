@@ -19,28 +19,23 @@ void BufferOwner::forget() noexcept {
 
 void IdleBuffers::add(BufferOwner& owner, EventLoop& loop) noexcept {
     owner.owners_ = this;
-    owner.previous_ = nullptr;
-    owner.next_ = first_;
-    if (first_ != nullptr) first_->previous_ = &owner;
-    first_ = &owner;
-    if (!timer_ || timer_.done()) visitLater(loop);
+    queues_[visited_].push(owner);
+    if (!timer_ || timer_.done()) beginLater(loop);
 }
 
 void IdleBuffers::remove(BufferOwner& owner) noexcept {
-    (owner.previous_ != nullptr ? owner.previous_->next_ : first_) = owner.next_;
-    if (owner.next_ != nullptr) owner.next_->previous_ = owner.previous_;
+    LinkedQueue<BufferOwner>::remove(owner);
     owner.owners_ = nullptr;
-    if (first_ == nullptr && timer_) timer_.cancel();
+    if (empty() && timer_) timer_.cancel();
 }
 
 // Without memory for the timer, or on a loop that is ending, the buffers stay until the next connection joins.
-void IdleBuffers::visitLater(EventLoop& loop) noexcept {
+void IdleBuffers::beginLater(EventLoop& loop) noexcept {
     try {
         timer_ = loop.schedule(
             [this, &loop] {
-                timer_ = {};
-                visit();
-                if (first_ != nullptr) visitLater(loop);
+                visited_ = 1 - visited_;
+                visitSome(loop);
             },
             period);
     } catch (const std::exception&) {
@@ -48,12 +43,32 @@ void IdleBuffers::visitLater(EventLoop& loop) noexcept {
     }
 }
 
-void IdleBuffers::visit() noexcept {
-    for (BufferOwner* each = first_; each != nullptr;) {
-        BufferOwner& owner = *std::exchange(each, each->next_);
-        if (std::exchange(owner.isUsed_, false)) continue;
-        owner.releaseBuffers();
-        remove(owner);
+// A part of a round; the rest follows in another task.
+void IdleBuffers::visitSome(EventLoop& loop) noexcept {
+    for (unsigned visits = 0; visits < visitsPerTask; ++visits) {
+        BufferOwner* const owner = queues_[1 - visited_].first();
+        if (owner == nullptr) {
+            if (!empty()) beginLater(loop);
+            return;
+        }
+        if (std::exchange(owner->isUsed_, false)) {
+            queues_[visited_].take(*owner);
+        } else {
+            owner->releaseBuffers();
+            remove(*owner);
+        }
+    }
+    try {
+        timer_ = loop.schedule([this, &loop] { visitSome(loop); }, Duration::zero());
+    } catch (const std::exception&) {
+        timer_ = {};
+    }
+}
+
+// Connections may outlive the carrier's services.
+IdleBuffers::~IdleBuffers() {
+    for (LinkedQueue<BufferOwner>& each : queues_) {
+        while (each.first() != nullptr) remove(*each.first());
     }
 }
 

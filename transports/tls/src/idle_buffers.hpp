@@ -1,11 +1,15 @@
 // IdleBuffers: gives back libssl's buffers, 33 KiB, of connections that have been idle for a second.
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 
 #include <weft/scheduler/deadline.hpp>
 #include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/scheduled_task.hpp>
+
+#include "linked_queue.hpp"
 
 namespace weft::detail {
 
@@ -17,12 +21,13 @@ class BufferOwner {
     BufferOwner(const BufferOwner&) = delete;
     BufferOwner& operator=(const BufferOwner&) = delete;
 
-    // libssl has been called. Context: in `loop`.
-    void used(EventLoop& loop) noexcept {
+    // libssl has been called. False: join().
+    [[nodiscard]] bool used() noexcept {
         isUsed_ = true;
-        if (owners_ == nullptr) [[unlikely]]
-            join(loop);
+        return owners_ != nullptr;
     }
+    // Context: in `loop`, which has not ended.
+    void join(EventLoop& loop) noexcept;
     // No more calls.
     void forget() noexcept;
 
@@ -32,33 +37,38 @@ class BufferOwner {
 
   private:
     friend class IdleBuffers;
+    friend class LinkedQueue<BufferOwner>;
 
-    void join(EventLoop& loop) noexcept;
     virtual void releaseBuffers() noexcept = 0;
 
     IdleBuffers* owners_ = nullptr;  // null: the buffers have been given back
-    BufferOwner* previous_ = nullptr;
-    BufferOwner* next_ = nullptr;
+    LinkedQueue<BufferOwner>::Link link;
     bool isUsed_ = false;  // since the last round
 };
 
-// One per carrier: EventLoop::local<IdleBuffers>(). Once a second it visits the connections that have buffers; one that
-// libssl was not called for since the visit before loses them: after 1 to 2 s.
+// One per carrier: EventLoop::local<IdleBuffers>(). In rounds of a second it visits the connections that have buffers;
+// one that libssl was not called for since the visit before loses them: after 1 to 2 s.
 class IdleBuffers {
   public:
     static constexpr Duration period = std::chrono::seconds(1);
+    static constexpr unsigned visitsPerTask = 64;
 
     IdleBuffers() = default;
+    ~IdleBuffers();
+    IdleBuffers(const IdleBuffers&) = delete;
+    IdleBuffers& operator=(const IdleBuffers&) = delete;
 
   private:
     friend class BufferOwner;
 
     void add(BufferOwner& owner, EventLoop& loop) noexcept;
     void remove(BufferOwner& owner) noexcept;
-    void visitLater(EventLoop& loop) noexcept;
-    void visit() noexcept;
+    void beginLater(EventLoop& loop) noexcept;
+    void visitSome(EventLoop& loop) noexcept;
+    bool empty() const noexcept { return queues_[0].first() == nullptr && queues_[1].first() == nullptr; }
 
-    BufferOwner* first_ = nullptr;
+    std::array<LinkedQueue<BufferOwner>, 2> queues_;
+    std::size_t visited_ = 0;  // the queue of those that this round has visited; of all between two rounds
     ScheduledTask timer_;
 };
 

@@ -27,12 +27,19 @@ void OptionalSslHandler::channelRead(ChannelHandlerContext& ctx, Message&& messa
     Buffer* const bytes = message.getIf<Buffer>();
     if (bytes == nullptr || bytes->empty()) return ctx.fireChannelRead(std::move(message));
     const ContextPin pin(ctx);  // both ways end this handler
-    if (beginsHandshake(*bytes)) {
-        ctx.channel().pipeline().replace<SslHandler>(*this, context_, std::move(*bytes), options_);
-        return;
-    }
+    if (beginsHandshake(*bytes)) return secure(ctx, std::move(*bytes));
     ctx.fireChannelRead(std::move(message));
-    ctx.channel().pipeline().remove(*this);
+    if (!removed_) ctx.channel().pipeline().remove(*this);
+}
+
+// Without the first bytes the rest would look plain.
+void OptionalSslHandler::secure(ChannelHandlerContext& ctx, Buffer&& received) {
+    try {
+        ctx.channel().pipeline().replace<SslHandler>(*this, context_, std::move(received), options_);
+    } catch (...) {
+        ctx.close(ChannelPromise());
+        throw;
+    }
 }
 
 }  // namespace weft

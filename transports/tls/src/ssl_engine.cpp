@@ -154,23 +154,23 @@ SslEngine::Step SslEngine::handshake() {
     }
 }
 
-// Nothing can come of a handshake that has not begun.
+// Nothing can come of a handshake that has not begun, or that a client's hello has begun.
 void SslEngine::endInput() noexcept {
     bio_.endInput();
-    if (ssl_ == nullptr && context_->isServer && !failed() && !isPlain()) fail(SslError::truncated);
+    if (failed() || !context_->isServer) return;
+    const bool unbegun = ssl_ == nullptr && !isPlain();
+    if (unbegun || (choosing_ && bio_.inputBytes() == 0)) fail(SslError::truncated);
 }
 
 // ---- the choice of a server's context ----
 
-std::optional<SslContext> SslEngine::lookUp() const {
-    return context_->lookup(requested_);
+std::function<std::optional<SslContext>()> SslEngine::lookup() const {
+    return [context = context_, name = requested_] { return context->lookup(name); };
 }
 
-// libssl would answer a client that has gone with the whole step.
 void SslEngine::choose(const std::optional<SslContext>& context) {
     if (context && !context->isServer()) throw std::invalid_argument("the context is a client's");
     if (!std::exchange(choosing_, false) || failed()) return;
-    if (bio_.inputEnded() && bio_.inputBytes() == 0) return fail(SslError::truncated);
     if (context) chosen_ = context->state_;
     resumes_ = true;
 }
@@ -287,7 +287,8 @@ bool SslEngine::isWaitingForPeer() const noexcept {
 }
 
 void SslEngine::releaseBuffers() noexcept {
-    if (ssl_ == nullptr || failed()) return;
+    // libssl before 3.0.14 frees a buffer that holds a part of a record (CVE-2024-4741).
+    if (!established_ || failed() || !bio_.betweenRecords() || ::SSL_has_pending(ssl_) != 0) return;
     sentYoung_ = 0;
     ::SSL_free_buffers(ssl_);
 }

@@ -6,13 +6,13 @@
 #include <cstring>
 #include <exception>
 #include <new>
-#include <string>
+#include <stdexcept>
 #include <utility>
 
 #include <sys/uio.h>
 
 #include <weft/pipeline/channel_filter.hpp>
-#include <weft/scheduler/deadline_scope.hpp>
+#include <weft/scheduler/event_loop.hpp>
 #include <weft/scheduler/suspension.hpp>
 #include <weft/scheduler/this_fiber.hpp>
 
@@ -79,7 +79,7 @@ ErrorCode SslFiberStream::shakeHands(Deadline deadline) {
     const ErrorCode error = receiveUntil([this] { return engine_.handshakeDone(); }, std::min(deadline, handshakeEnd_));
     if (error != weft::timedOut() || deadline < handshakeEnd_ || engine_.handshakeDone()) return error;
     timedOut_ = true;
-    turn_.endHandshake();
+    turn_.end();
     return error;
 }
 
@@ -93,36 +93,60 @@ ErrorCode SslFiberStream::awaitWritable(Deadline deadline) {
 
 // Waits for its turn, because a step takes long. False: there is none to make, or an error.
 bool SslFiberStream::step(Deadline deadline, ErrorCode& error) {
+    if (lookup_) return choose(deadline, error);
     if (!hasStep()) return false;
-    error = turn_.await(loop_, engine_.mostHandshakes(), deadline);
-    if (error || !isOpen()) return false;
-    used(loop_);
+    error = turn_.await(carrier_, engine_.mostHandshakes(), deadline, [this] { return hasStep(); });
+    if (error) return false;
+    if (hasStep()) makeStep();
+    if (engine_.handshakeDone() || engine_.failed() || !isOpen()) turn_.end();
+    return true;
+}
+
+void SslFiberStream::makeStep() {
+    touch();
     if (greets()) {
         begun_ = true;
-        engine_.begin(out_->records());
-    } else if (engine_.canShakeHands()) {  // another fiber may have made the step meanwhile
-        Buffer none;
-        const SslEngine::Step made = engine_.receive(none, out_->records());
-        if (made == SslEngine::Step::needContext) lookUp();
-        if (engine_.handshakeDone() || engine_.failed()) turn_.endHandshake();
+        return engine_.begin(out_->records());
+    }
+    Buffer none;
+    if (engine_.receive(none, out_->records()) == SslEngine::Step::needContext) lookUp();
+}
+
+// ---- the choice of a context ----
+
+void SslFiberStream::lookUp() {
+    try {
+        lookup_ = ContextLookup::begin(carrier_, engine_.lookup(), handshakeEnd_);
+    } catch (const SystemError& refused) {
+        engine_.refuse(refused.code(), {}, out_->records());
+    } catch (const std::exception&) {
+        engine_.refuse(fromErrno(ENOMEM), {}, out_->records());
+    }
+}
+
+// Waits for the result. False: an error.
+bool SslFiberStream::choose(Deadline deadline, ErrorCode& error) {
+    const std::shared_ptr<ContextLookup> lookup = lookup_;
+    if (!lookup->done()) error = lookup->await(deadline);
+    if (error) return false;
+    if (!lookup->done() || lookup_ != lookup) return true;  // cancelled, or another fiber was first
+    lookup_ = nullptr;
+    if (lookup->error()) {
+        engine_.refuse(lookup->error(), lookup->text(), out_->records());
+        return true;
+    }
+    try {
+        engine_.choose(lookup->found());
+    } catch (const std::invalid_argument& clients) {
+        engine_.refuse(fromErrno(EINVAL), clients.what(), out_->records());
     }
     return true;
 }
 
-// The program's function may block until the handshake's end.
-void SslFiberStream::lookUp() {
-    ErrorCode error;
-    std::string text;
-    try {
-        return timeout(handshakeEnd_, [this] { engine_.choose(engine_.lookUp()); });
-    } catch (const SystemError& failure) {
-        error = failure.code();
-        text = failure.what();
-    } catch (const std::exception& failure) {
-        error = fromErrno(EIO);
-        text = failure.what();
-    }
-    engine_.refuse(error, std::move(text), out_->records());
+void SslFiberStream::touch() noexcept {
+    if (used()) [[likely]]
+        return;
+    if (EventLoop* const loop = EventLoop::of(carrier_)) join(*loop);
 }
 
 // Sends what the engine answers, and at last its alert.
@@ -170,7 +194,7 @@ void SslFiberStream::feed() {
 // After the handshake. False: nothing more can be received now. A record of which libssl has a part counts as input, so ask receive().
 bool SslFiberStream::receiveOnce(std::size_t most) {
     if (!engine_.hasInput()) return false;
-    used(loop_);
+    touch();
     Buffer plain = Buffer::allocate(std::min(most, mostPlain));
     const SslEngine::Step step = engine_.receive(plain, out_->records());
     if (plain_.empty()) {
@@ -268,7 +292,7 @@ std::size_t SslFiberStream::tryReadSome(std::span<char> into, ErrorCode& error) 
 std::size_t SslFiberStream::encode(std::span<const iovec> parts, std::size_t most) noexcept {
     constexpr std::size_t worthARecord = 4096;
     std::size_t taken = 0;
-    used(loop_);
+    touch();
     for (std::size_t part = 0, begin = 0; part < parts.size() && out_->records().pendingBytes() < most;) {
         std::string_view bytes = viewOf(parts[part]).substr(begin);
         Buffer joined;
@@ -348,8 +372,13 @@ ErrorCode SslFiberStream::shutdownOutput(Deadline deadline) {
 }
 
 void SslFiberStream::close() noexcept {
-    turn_.endHandshake();
-    if (!isOpen()) return;
+    if (const auto lookup = std::exchange(lookup_, nullptr)) lookup->cancel();
+    if (isOpen()) end();
+    forget();
+    turn_.end();
+}
+
+void SslFiberStream::end() noexcept {
     if (engine_.handshakeDone() && out_->empty() && !closesByReset()) {
         if (!outputEnded_) engine_.closeOutput(out_->records());
         out_->endOutput();
@@ -357,7 +386,6 @@ void SslFiberStream::close() noexcept {
         dropInput();
     }
     out_->close();
-    forget();
 }
 
 // Linger 0: what was not sent is discarded, so the end must not look complete.

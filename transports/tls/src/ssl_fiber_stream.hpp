@@ -12,6 +12,7 @@
 #include <weft/tls/ssl_engine.hpp>
 #include <weft/transports/fiber_stream.hpp>
 
+#include "context_lookup.hpp"
 #include "fiber_turn.hpp"
 #include "idle_buffers.hpp"
 #include "io_turn.hpp"
@@ -23,10 +24,10 @@ namespace weft::detail {
 // or waits for the rest of a key update, as a writer does.
 class SslFiberStream final : public FiberStream, private BufferOwner {
   public:
-    // Further arguments: those of SslEngine. `loop`: that of the carrier. `handshakeEnd`: ETIMEDOUT then.
+    // Further arguments: those of SslEngine. `handshakeEnd`: ETIMEDOUT then.
     template <class... Arguments>
-    SslFiberStream(std::unique_ptr<FiberStream> socket, EventLoop& loop, Deadline handshakeEnd, Arguments&&... arguments)
-        : loop_(loop),
+    SslFiberStream(std::unique_ptr<FiberStream> socket, Carrier& carrier, Deadline handshakeEnd, Arguments&&... arguments)
+        : carrier_(carrier),
           out_(std::make_shared<RecordSender>(std::move(socket))),
           engine_(std::forward<Arguments>(arguments)...),
           handshakeEnd_(handshakeEnd) {}
@@ -42,7 +43,7 @@ class SslFiberStream final : public FiberStream, private BufferOwner {
     std::size_t tryReadSome(std::span<char> into, ErrorCode& error) noexcept override;
     std::size_t tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept override;
     ErrorCode shutdownOutput(Deadline deadline) override;
-    void shutdownInput() noexcept override { out_->socket().shutdownInput(); }
+    void interruptReads() noexcept override { out_->socket().interruptReads(); }
     bool holdsInput() const noexcept override { return !plain_.empty() || !unfed_.empty() || engine_.holdsInput(); }
     void close() noexcept override;
     bool isOpen() const noexcept override { return out_->socket().isOpen(); }
@@ -60,9 +61,12 @@ class SslFiberStream final : public FiberStream, private BufferOwner {
 
     ErrorCode shakeHands(Deadline deadline);
     bool step(Deadline deadline, ErrorCode& error);
-    bool hasStep() const noexcept { return greets() || engine_.canShakeHands(); }
+    bool hasStep() const noexcept { return isOpen() && (greets() || engine_.canShakeHands()); }
     bool greets() const noexcept { return !begun_ && !engine_.isServer(); }
+    void makeStep();
     void lookUp();
+    bool choose(Deadline deadline, ErrorCode& error);
+    void touch() noexcept;
     ErrorCode awaitWritable(Deadline deadline);
     template <class Ready>
     ErrorCode receiveUntil(Ready ready, Deadline deadline);
@@ -74,12 +78,13 @@ class SslFiberStream final : public FiberStream, private BufferOwner {
     std::size_t takePlain(std::span<char> into) noexcept;
     ErrorCode state() const noexcept;
     std::size_t sendParts(std::span<const iovec> parts, Deadline deadline, ErrorCode& error);
+    void end() noexcept;
     bool closesByReset() const;
     void releaseBuffers() noexcept override { engine_.releaseBuffers(); }
     void dropInput() noexcept;
     std::size_t encode(std::span<const iovec> parts, std::size_t most) noexcept;
 
-    EventLoop& loop_;
+    Carrier& carrier_;
     const std::shared_ptr<RecordSender> out_;
     SslEngine engine_;
     const Deadline handshakeEnd_;
@@ -87,6 +92,7 @@ class SslFiberStream final : public FiberStream, private BufferOwner {
     Buffer unfed_;  // received when there was no memory to feed the engine
     IoTurn input_;  // of the fiber that reads from the socket
     FiberTurn turn_;
+    std::shared_ptr<ContextLookup> lookup_;  // null: none runs
     bool begun_ = false;
     bool timedOut_ = false;  // the handshake has
     bool ended_ = false;     // by a close_notify

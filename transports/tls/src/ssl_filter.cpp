@@ -39,6 +39,7 @@ void SslFilter::onRead(Buffer&& bytes) noexcept {
 // half-closure either.
 void SslFilter::onEof() noexcept {
     if (!hadInput_) return channel().close(ChannelPromise());
+    inputEnded_ = true;
     engine_.endInput();
     receive();
 }
@@ -52,7 +53,12 @@ void SslFilter::wantRead(bool on) {
 }
 
 void SslFilter::updateRead() {
-    below().wantRead(isShakingHands() ? engine_.unreadBytes() <= mostUnread : wantsRead_);
+    below().wantRead(isShakingHands() ? wantsMore() : wantsRead_);
+}
+
+// A transport repeats the end of the input for whoever wants to read.
+bool SslFilter::wantsMore() const noexcept {
+    return !inputEnded_ && engine_.unreadBytes() <= mostUnread && engine_.unreadBuffers() <= mostUnreadBuffers;
 }
 
 void SslFilter::receiveLater() {
@@ -67,7 +73,7 @@ void SslFilter::receiveLater() {
 
 // A step of the handshake waits for its turn.
 bool SslFilter::mayReceive() noexcept {
-    if (channel().closed()) return false;
+    if (channel().closed() || !channel().registered()) return false;
     if (engine_.handshakeDone()) return wantsRead_ && engine_.hasInput();
     if (engine_.failed()) return true;
     if (!engine_.canShakeHands() && !greets()) return false;
@@ -75,7 +81,7 @@ bool SslFilter::mayReceive() noexcept {
 }
 
 bool SslFilter::goesOn(Step step) const noexcept {
-    return step == Step::plaintext || step == Step::handshakeDone ||
+    return step == Step::plaintext || step == Step::handshakeDone || step == Step::needContext ||
            (step == Step::needInput && !engine_.handshakeDone());
 }
 
@@ -110,7 +116,7 @@ Step SslFilter::receiveOnce() {
         return Step::needInput;
     }
     Buffer plain;
-    used(channel().loop());
+    touch();
     if (engine_.handshakeDone()) plain = Buffer::allocate(channel().readBufferSize());
     const Step step = engine_.receive(plain, encoded());
     if (!plain.empty()) {
@@ -144,7 +150,7 @@ void SslFilter::react(Step step) noexcept {
 
 std::size_t SslFilter::encode(std::string_view plain, ChannelOutput& encoded) {
     const std::size_t taken = engine_.send(plain, encoded);
-    used(channel().loop());
+    touch();
     if (taken > 0) [[likely]]
         return taken;
     if (engine_.failed()) failEncoding(engine_.error());
@@ -169,6 +175,13 @@ void SslFilter::close(ChannelPromise promise) {
     forget();
 }
 
+// The loop holds no reference to the channel then, which may end on any thread.
+void SslFilter::deregister(ChannelPromise promise) {
+    endHandshake();
+    forget();
+    ChannelFilter::deregister(std::move(promise));
+}
+
 void SslFilter::sendAnswers() {
     if (encoded().position() != encoded().flushedPosition()) sendEncoded();
 }
@@ -190,39 +203,44 @@ void SslFilter::onTurn() noexcept {
 
 // The program's function may block: in a fiber, as far as there can be one.
 void SslFilter::lookUp() noexcept {
-    Carrier* const carrier = channel().loop().carrier();
-    if (carrier == nullptr) return lookUpHere();
     try {
+        Carrier* const carrier = channel().loop().carrier();
+        if (carrier == nullptr) return lookUpHere(engine_.lookup());
         carrier->spawnMember(
-            channel().fibers(), [this, self = ChannelRef(channel())] { lookUpHere(); }, {.name = "tls-context"});
+            channel().fibers(),
+            [this, self = ChannelRef(channel()), call = engine_.lookup()] { lookUpHere(call); },
+            {.name = "tls-context"});
     } catch (...) {
         refuse(std::current_exception());
     }
 }
 
-void SslFilter::lookUpHere() noexcept {
+void SslFilter::lookUpHere(const std::function<std::optional<SslContext>()>& call) noexcept {
     try {
-        choose(engine_.lookUp());
+        const std::optional<SslContext> found = call();
+        if (channel().closed()) return;
+        engine_.choose(found);
+        goOn();
     } catch (...) {
         refuse(std::current_exception());
     }
 }
 
-// From a task: a handler's events do not begin in a fiber of the filter's.
-void SslFilter::choose(std::optional<SslContext> context) {
-    engine_.choose(context);
-    if (!receiving_) receiveLater();
-}
-
+// The close of the channel cancels the fiber.
 void SslFilter::refuse(const std::exception_ptr& cause) noexcept {
-    if (channel().closed()) return;  // which cancels the fiber
+    if (channel().closed()) return;
     try {
         const ErrorCode error = errorCodeOf(cause);
         engine_.refuse(error ? error : fromErrno(EIO), describe(cause), encoded());
-        if (!receiving_) receiveLater();
+        goOn();
     } catch (const std::exception&) {
         failInput(fromErrno(ENOMEM), cause);
     }
+}
+
+// From a task: a handler's events do not begin in a fiber of the filter's. Or in the call of receive() that runs.
+void SslFilter::goOn() {
+    if (!receiving_) receiveLater();
 }
 
 // ---- failures ----

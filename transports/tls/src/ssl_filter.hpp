@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -38,6 +39,7 @@ class SslFilter final : public ChannelFilter, private HandshakePlace, private Bu
     void wantRead(bool on) override;
     void shutdownOutput(ChannelPromise promise) override;
     void close(ChannelPromise promise) override;
+    void deregister(ChannelPromise promise) override;
     ErrorCode setOption(SocketOption option, int value) override;
 
   protected:
@@ -45,14 +47,16 @@ class SslFilter final : public ChannelFilter, private HandshakePlace, private Bu
     void finish(ChannelOutput& encoded) noexcept override;
 
   private:
-    // While the handshake waits for its turn or its context, the peer may send so many bytes.
+    // While the handshake waits for its turn or its context, so much is read of what the peer sends.
     static constexpr std::size_t mostUnread = 64 * 1024;
+    static constexpr std::size_t mostUnreadBuffers = 16;  // a transport may read each byte into one
 
     bool isShakingHands() const noexcept { return begun_ && !engine_.handshakeDone() && !engine_.failed(); }
     bool greets() const noexcept { return begun_ && !greeted_ && !engine_.isServer(); }
     bool mayReceive() noexcept;
     bool goesOn(SslEngine::Step step) const noexcept;
     void updateRead();
+    bool wantsMore() const noexcept;
     void receive() noexcept;
     void receiveLater();
     void receiveAll();
@@ -62,8 +66,12 @@ class SslFilter final : public ChannelFilter, private HandshakePlace, private Bu
     void sendAnswers();
     // The context that a client's name asks for.
     void lookUp() noexcept;
-    void lookUpHere() noexcept;
-    void choose(std::optional<SslContext> context);
+    void lookUpHere(const std::function<std::optional<SslContext>()>& call) noexcept;
+    void goOn();
+    void touch() noexcept {
+        if (!used()) [[unlikely]]
+            join(channel().loop());
+    }
     void refuse(const std::exception_ptr& cause) noexcept;
     void onTurn() noexcept override;
     void releaseBuffers() noexcept override { engine_.releaseBuffers(); }
@@ -74,6 +82,7 @@ class SslFilter final : public ChannelFilter, private HandshakePlace, private Bu
     bool greeted_ = false;  // a client's first message has been written
     bool granted_ = false;  // one step of the handshake
     bool hadInput_ = false;
+    bool inputEnded_ = false;
     bool peerClosed_ = false;  // and it has been reported: a FIN follows a close_notify
     bool wantsRead_ = false;   // the channel does
     bool receiving_ = false;   // receive() runs, or a task that will call it has been submitted

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <weft/scheduler/assert.hpp>
-#include <weft/scheduler/event_loop.hpp>
 
 #include "ssl_fiber_stream.hpp"
 
@@ -31,9 +30,7 @@ TcpStream secured(TcpStream& socket, Deadline end, Arguments&&... arguments) {
     if (socket.carrier() == nullptr) return {};
     const Deadline deadline = socket.deadline();
     Carrier& carrier = *socket.carrier();
-    EventLoop* const loop = EventLoop::of(carrier);
-    if (loop == nullptr) return {};  // it has ended, and has closed the socket
-    TcpStream stream(carrier, std::make_unique<detail::SslFiberStream>(socket.release(), *loop, end,
+    TcpStream stream(carrier, std::make_unique<detail::SslFiberStream>(socket.release(), carrier, end,
                                                                        std::forward<Arguments>(arguments)...));
     stream.setDeadline(deadline);
     return stream;

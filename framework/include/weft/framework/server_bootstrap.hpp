@@ -43,11 +43,13 @@ class ServerBootstrap {
         return *this;
     }
     // In place of a childHandler, the later call counts: `fn`, a callable void(TcpStream), runs in a fiber for each
-    // connection, on the connection's carrier, so possibly on several at once; `options` are those of the fibers. The
-    // connection is the server's until `fn` has returned and the stream is gone; an exception from `fn` ends it, too,
-    // and is logged at level debug. When a drain begins, a read that waits, or would have to, fails with
-    // operation_aborted, while writes and all other waits go on; at the drain's time limit the fiber is cancelled. Of
-    // childOption(), those of the socket have an effect.
+    // connection, on the connection's carrier, so possibly on several at once. `options` are those of the fibers;
+    // `stealable` has no effect. The connection is the server's until `fn` has returned and the stream is gone, which
+    // must be destroyed on its carrier; what `fn` throws is a return for it, and is logged at level debug. When a drain
+    // begins, a read that waits, or would have to, fails with operation_aborted; all other waits go on. At the drain's
+    // time limit, and at the end of the loop, the fiber of `fn` is cancelled and the socket is closed; fibers that `fn`
+    // has spawned are not cancelled. Of childOption(), those of the socket have an effect. A handler that writes to the
+    // connection's channel closes it.
     template <class F>
     ServerBootstrap& childFiber(F&& fn, const SpawnOptions& options = {}) {
         static_assert(std::is_invocable_r_v<void, std::decay_t<F>&, TcpStream>,

@@ -41,9 +41,9 @@ class FiberStream {
     virtual std::size_t tryWriteSome(std::span<const iovec> parts, ErrorCode& error) noexcept = 0;
     // Blocks only where bytes that the stream has taken must leave first, as with TLS.
     virtual ErrorCode shutdownOutput(Deadline deadline) = 0;
-    // Reads get what has arrived, and then the end of the stream instead of a wait; the peer is told nothing. A fiber
-    // that waits in one wakes. What arrives later may be read as well. Never blocks; does nothing once closed.
-    virtual void shutdownInput() noexcept = 0;
+    // From now on a read that would have to wait fails with operation_aborted, and so does one that waits. What has
+    // arrived, also later, is read, and so is the end of the stream. Never blocks. Context: the carrier.
+    virtual void interruptReads() noexcept = 0;
     // Whether bytes have been received that the next read could take without the socket, or a part of a record.
     virtual bool holdsInput() const noexcept { return false; }
     // Parked fibers wake with operation_aborted. Idempotent. Context: the carrier.

@@ -64,9 +64,9 @@ struct SocketIoHandler : IoHandler {
     static SocketIoHandler* of(EventLoop& loop) noexcept;
 
   protected:
-    // Closes the channels of this carrier's event loop that were deregistered. closeChannels() calls it, after the
+    // Closes the channels of this carrier's event loop that are not in the poller. closeChannels() calls it, after the
     // handler has begun to refuse registrations. Null: no carrier. Context: the carrier.
-    static void closeDeregistered(Carrier* carrier) noexcept;
+    static void closeUnpolled(Carrier* carrier) noexcept;
 };
 
 }  // namespace weft

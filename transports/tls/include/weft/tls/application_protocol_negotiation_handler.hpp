@@ -17,10 +17,12 @@ class ApplicationProtocolNegotiationHandler : public ChannelInboundHandler {
     // `fallback`: the protocol if none was negotiated, as with a client that does not know ALPN.
     explicit ApplicationProtocolNegotiationHandler(std::string fallback) : fallback_(std::move(fallback)) {}
 
+    void handlerRemoved(ChannelHandlerContext&) override { removed_ = true; }
     void userEventTriggered(ChannelHandlerContext& ctx, Message&& event) override;
 
   protected:
-    // What it throws goes to exceptionCaught(), and the channel is closed. It may close the channel.
+    // What it throws goes to exceptionCaught() of the handlers behind this one, and the channel is closed. It may close
+    // the channel and remove this handler.
     virtual void configurePipeline(ChannelHandlerContext& ctx, std::string_view protocol) = 0;
     // The SslHandler closes the channel then.
     virtual void handshakeFailed(ChannelHandlerContext& ctx, const ErrorCode& error) {
@@ -31,6 +33,7 @@ class ApplicationProtocolNegotiationHandler : public ChannelInboundHandler {
     void configure(ChannelHandlerContext& ctx);
 
     const std::string fallback_;
+    bool removed_ = false;
 };
 
 }  // namespace weft

@@ -19,11 +19,15 @@ class OptionalSslHandler final : public ChannelInboundHandler {
     explicit OptionalSslHandler(const SslContextSource& server, SslHandlerOptions options = {})
         : OptionalSslHandler(server.context(), options) {}
 
+    void handlerRemoved(ChannelHandlerContext&) override { removed_ = true; }
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override;
 
   private:
+    void secure(ChannelHandlerContext& ctx, Buffer&& received);
+
     const SslContext context_;
     const SslHandlerOptions options_;
+    bool removed_ = false;
 };
 
 }  // namespace weft

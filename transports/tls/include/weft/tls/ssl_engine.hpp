@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,7 +28,7 @@ namespace weft {
 class SslEngine final : public SslSession {
   public:
     enum class Step : std::uint8_t {
-        needInput,      // all complete records have been read
+        needInput,      // all complete records have been read; in the handshake: see canShakeHands()
         plaintext,      // some was appended; call receive() again
         handshakeDone,  // once; call receive() again
         needContext,    // a server: choose() the context for requestedName(); receive() does nothing before
@@ -66,15 +67,16 @@ class SslEngine final : public SslSession {
     void endInput() noexcept;
     // Bytes that have been fed and not read yet. At most one incomplete record's are in libssl, besides.
     std::size_t unreadBytes() const noexcept { return bio_.inputBytes(); }
+    std::size_t unreadBuffers() const noexcept { return bio_.inputBuffers(); }
     // Appends plaintext to `plain`, at most its writableBytes(), which must not be 0 once the handshake is done.
     Step receive(Buffer& plain, ChannelOutput& wire);
-    // Whether receive() would make a step of the handshake, which takes up to 1 ms.
+    // Whether receive() would make a step of the handshake, which takes up to 1 ms, also after needInput.
     bool canShakeHands() const noexcept;
     // The name that the client asks for, in lower case and without a dot at its end. Valid after needContext, until
     // choose().
     const std::string& requestedName() const noexcept { return requested_; }
-    // Calls SslServerOptions::lookup with it, which may block and throw. The engine may be used meanwhile.
-    std::optional<SslContext> lookUp() const;
+    // A call of SslServerOptions::lookup with it, which may block and throw. It does not need the engine.
+    std::function<std::optional<SslContext>()> lookup() const;
     // After needContext: the client gets this context, or without one the engine's own. Then call receive(). Throws
     // std::invalid_argument for a client's context; then nothing has changed.
     void choose(const std::optional<SslContext>& context);

@@ -32,6 +32,7 @@ class RecordBio {
     unsigned char at(std::size_t index) const noexcept;
     // Bytes that have been fed and not handed out.
     std::size_t inputBytes() const noexcept { return inputBytes_; }
+    std::size_t inputBuffers() const noexcept { return input_.size(); }
     // Drops the input.
     void clear() noexcept;
 
