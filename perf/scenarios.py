@@ -9,6 +9,7 @@ Of a scenario:
 connections    how many at a time, if not 64; several: each in turn
 message_bytes  the server echoes messages of this size (and there is no path)
 varied         True: requests have a browser's headers, a cookie for each connection and an id for each request
+tls            True: over TLS 1.3, with an ECDSA certificate that the server makes for itself
 differing      a header whose value must differ in each answer
 think_ms       the server calls a backend, which thinks for so long; its address is {backend} in `args`
 
@@ -87,6 +88,24 @@ SCENARIOS = {
         'depths': [1, 16],
         'floor': 'floor_epoll',
         'implementations': plaintext(['floor_epoll', 'weft_epoll', 'weft_uring', 'beast', 'nginx'], ['--answer-ids']),
+    },
+    'tls_plaintext': {
+        'question': 'What does the smallest HTTP answer cost over TLS, against the kernel and libssl alone?',
+        'path': '/plaintext',
+        'tls': True,
+        'depths': [1, 16],
+        'floor': 'floor_epoll',
+        'implementations': {
+            'floor_epoll': {'canned': True},
+            'weft_epoll': {
+                'program': 'tls_plaintext_weft', 'args': ['--transport', 'epoll'], **SLOW_WEFT,
+                'targets': {'syscalls_per_request': 2.05, 'allocations_per_request': 4, 'futex_calls_per_request': 0},
+            },
+            'weft_uring': {'program': 'tls_plaintext_weft', 'args': ['--transport', 'io_uring'], **SLOW_URING},
+            'nginx': {'program': 'plaintext_nginx', 'package': 'nginx-light', 'args': ['--listen', '{host}:{port}', '--tls'],
+                      'announces': False},
+            'go': {'program': 'plaintext_go', 'package': 'golang-go', 'args': ['--tls']},
+        },
     },
     'fiber_per_request': {
         'question': 'What does it cost to run each request where it may block: on a fiber, or on a worker thread?',

@@ -3,7 +3,7 @@
 // the last answer of the block has arrived. Open loop (--rate R): a block falls due every depth/R s whatever the server
 // does, and latency counts from the due time, so a slow server cannot hide behind requests that were never sent.
 // A request is an HTTP GET, or with --echo a message that the server sends back. All GETs are equal unless --varied
-// gives them a browser's headers, a cookie for each connection and an id for each request. Prints one JSON object; exit
+// gives them a browser's headers, a cookie for each connection and an id for each request. --tls: over TLS. Prints one JSON object; exit
 // 1 when there were errors.
 
 #include <deque>
@@ -175,6 +175,7 @@ LoadOptions readOptions(Flags& flags) {
     options.path = path.empty() ? "/plaintext" : path;
     options.echoBytes = static_cast<std::size_t>(flags.number("--echo", 0, 1, 64 * 1024 * 1024));
     options.varied = flags.present("--varied");
+    options.tls = flags.present("--tls");
     options.connections = static_cast<unsigned>(flags.number("--connections", 64, 1, 60000));
     options.depth = static_cast<unsigned>(flags.number("--depth", 1, 1, 1024));
     options.duration = flags.number("--duration-ms", 1000, 1, 3'600'000) * 1'000'000;
@@ -203,6 +204,7 @@ int main(int argc, char** argv) {
     using namespace weft::perf;
     Flags flags(argc, argv,
                 "--connect ADDR:PORT [--connections 64] [--depth 1] [--path /plaintext [--varied] | --echo BYTES]\n"
+                "    [--tls]"
                 "    [--check] [--body TEXT]\n"
                 "    [--warmup-ms 200] [--duration-ms 1000] [--requests N | --rate R [--spin-us 100]]\n"
                 "    [--server-pid PID,..] [--backend-pid PID,..] [--histogram FILE] [--threads 1]");

@@ -8,6 +8,7 @@
 
 #include "../support/endpoint.hpp"
 #include "echo_reader.hpp"
+#include "tls_socket.hpp"
 
 namespace weft::perf {
 
@@ -15,12 +16,11 @@ class LoadConnection {
   public:
     using Reader = std::variant<ResponseReader, EchoReader>;
 
-    LoadConnection(unsigned number, int epollFd, const sockaddr_in& server, Reader reader)
-        : number(number), epollFd_(epollFd), fd_(connectTo(server)), reader_(std::move(reader)) {
+    LoadConnection(unsigned number, int epollFd, const sockaddr_in& server, bool tls, Reader reader)
+        : number(number), epollFd_(epollFd), socket_(server, tls), reader_(std::move(reader)) {
         watch(EPOLL_CTL_ADD, EPOLLIN);
     }
     LoadConnection(const LoadConnection&) = delete;
-    ~LoadConnection() { close(); }
 
     const unsigned number;  // among the connections of the generator, from 0
 
@@ -43,7 +43,7 @@ class LoadConnection {
 
     // Reads once. `failure` is set when the connection is unusable; it has been closed then.
     ResponseReader::Batch receive(char* buffer, std::size_t size) {
-        const ssize_t got = ::recv(fd_, buffer, size, 0);
+        const ssize_t got = socket_.receive(buffer, size);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return {};
         ResponseReader::Batch batch;
         const auto taken = [&](auto& reader) { return reader.consume(buffer, static_cast<std::size_t>(got)); };
@@ -51,7 +51,7 @@ class LoadConnection {
         else batch.failure = got == 0 ? "the server closed a connection" : std::strerror(errno);
         if (batch.responses > outstanding_) batch.failure = "more responses than requests";
         outstanding_ -= std::min(batch.responses, outstanding_);
-        if (batch.failure) close();
+        if (batch.failure) socket_.close();
         return batch;
     }
 
@@ -59,7 +59,7 @@ class LoadConnection {
 
   private:
     std::size_t write(std::string_view text) {
-        const ssize_t sent = ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
+        const ssize_t sent = socket_.send(text);
         return sent > 0 ? static_cast<std::size_t>(sent) : 0;
     }
 
@@ -67,16 +67,11 @@ class LoadConnection {
         epoll_event event{};
         event.events = events;
         event.data.ptr = this;
-        if (epoll_ctl(epollFd_, operation, fd_, &event) < 0) die("epoll_ctl", errno);
-    }
-
-    void close() {
-        if (fd_ >= 0) ::close(fd_);
-        fd_ = -1;
+        if (epoll_ctl(epollFd_, operation, socket_.fd(), &event) < 0) die("epoll_ctl", errno);
     }
 
     int epollFd_;
-    int fd_;
+    TlsSocket socket_;
     unsigned outstanding_ = 0;
     std::string_view unsent_;  // rest of the last block
     Reader reader_;

@@ -4,6 +4,7 @@ order of pipelined answers."""
 import random
 import select
 import socket
+import ssl
 
 from .failure import Failure
 from .servers import Server
@@ -18,7 +19,8 @@ def checkProgram(implementation, cpus=None, backend=None):
         if implementation.path is None:
             checkEcho(server)
         else:
-            check(server, implementation.path, implementation.canned, backend.body.encode() if backend else BODY)
+            check(server, implementation.path, implementation.canned, backend.body.encode() if backend else BODY,
+                  implementation.tls)
             if implementation.differing:
                 checkDiffering(server, implementation.path, implementation.differing)
         status = server.stop()
@@ -26,9 +28,9 @@ def checkProgram(implementation, cpus=None, backend=None):
         raise Failure(f'{implementation.name}: exit status {status} on SIGTERM, expected 0. {server.complaint()}')
 
 
-def check(server, path, canned, body=BODY):
+def check(server, path, canned, body=BODY, tls=False):
     """Raises Failure with the request and the answer. `canned` servers know no answer but 200."""
-    with Conversation(server) as peer:
+    with Conversation(server, tls) as peer:
         peer.send(request(path))
         peer.expect(200, body, 'a single request')
         peer.send(request(path))
@@ -108,10 +110,15 @@ def request(path):
 
 
 class Conversation:
-    def __init__(self, server):
+    def __init__(self, server, tls=False):
         self.server = server
         self.socket = socket.create_connection((server.host, server.port), timeout=10)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+            self.socket = context.wrap_socket(self.socket)
         self.received = b''
 
     def __enter__(self):

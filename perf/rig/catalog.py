@@ -19,6 +19,7 @@ class Shape:
     think_ms: int = None        # of the backend; None: there is none
     message_bytes: int = None   # of an echo; None: requests and answers are HTTP
     varied: bool = None         # True: requests with a browser's headers, a cookie per client and an id per request
+    tls: bool = None            # True: over TLS
 
     def __str__(self):
         text = f'depth {self.depth}, {self.connections} connections'
@@ -28,6 +29,8 @@ class Shape:
             text += f', messages of {inUnits(self.message_bytes)}'
         if self.varied:
             text += ', varied headers'
+        if self.tls:
+            text += ', over TLS'
         return text
 
     def clientFlags(self):
@@ -35,6 +38,8 @@ class Shape:
         flags = {'connections': self.connections, 'depth': self.depth}
         if self.varied:
             flags['varied'] = True
+        if self.tls:
+            flags['tls'] = True
         return flags if self.message_bytes is None else {**flags, 'echo': self.message_bytes}
 
 
@@ -60,6 +65,7 @@ class Implementation:
     slowEnvironment: dict = field(default_factory=dict)
     targets: dict = field(default_factory=dict)
     differing: str = None       # a header whose value differs in each answer
+    tls: bool = False           # it is asked over TLS
 
     def commandLine(self):
         """Its command, preceded by its variables, in the syntax of a shell."""
@@ -113,7 +119,7 @@ def implementations(scenarioName, build, wanted=None):
                                      entry.get('depths', table['depths']), entry.get('canned', False),
                                      entry.get('announces', 'command' not in entry), entry.get('warmup', 0),
                                      entry.get('environment', {}), entry.get('slow_args', []), entry.get('slow_environment', {}),
-                                     entry.get('targets', {}), table.get('differing')))
+                                     entry.get('targets', {}), table.get('differing'), table.get('tls', False)))
     if wanted and missing:
         raise Failure(f'not built in {build}: {", ".join(missing)}')
     if not chosen:

@@ -88,6 +88,20 @@ TEST_F(TlsGuide, AWrongFileIsOneLineAtTheStart) {
         << server.errors();
 }
 
+TEST_F(TlsGuide, TheServerOfFibersEchoes) {
+    writeIdentity("localhost");
+    write("ca.crt", authority_.certificate());
+    Program server("docs/tls_echo", {"127.0.0.1:0", path("server.crt"), path("server.key")});
+    const std::string port = std::to_string(server.listening().port());
+    if (run("openssl version") == 0) {
+        const std::string client = "(echo hello; sleep 0.2) | openssl s_client -quiet -connect localhost:" + port +
+                                   " -CAfile " + path("ca.crt") + " -verify_return_error 2>/dev/null | grep -q hello";
+        EXPECT_EQ(run(client), 0);
+    }
+    EXPECT_EQ(server.stop(), 0);
+    EXPECT_EQ(server.complaints(), "");
+}
+
 }  // namespace
 }  // namespace weft::test
 

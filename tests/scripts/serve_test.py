@@ -84,5 +84,23 @@ class Serve(unittest.TestCase):
             self.assertEqual(server.returncode, 0, errors)
 
 
+    def test_tls_has_a_certificate_and_a_port(self):
+        server = self.serve('--listen', '127.0.0.1:0', '--tls-listen', '127.0.0.1:0')
+        lines = []
+        for line in server.stdout:
+            lines.append(line)
+            if 'plain HTTP on a port for TLS' in line:
+                break
+        curls = [line.split('#')[0].split() for line in lines if 'https://' in line]
+        self.assertEqual(len(curls), 1, lines)
+        answer = subprocess.run(curls[0], cwd=self.root, capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(answer.stdout, 'Hello, World!', answer.stderr)
+        again = self.serve('--listen', '127.0.0.1:0', '--tls', '--tls-listen', '127.0.0.1:0')
+        for line in again.stdout:
+            self.assertNotIn('made the certificate', line)
+            if line.startswith('listening on '):
+                break
+
+
 if __name__ == '__main__':
     unittest.main()

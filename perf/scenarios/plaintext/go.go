@@ -1,16 +1,23 @@
 // Question: what does a request cost in Go's net/http, a goroutine for each connection?
-// As many threads run goroutines as the process may use CPUs.
+// As many threads run goroutines as the process may use CPUs. With -tls (tls_plaintext) it makes itself a certificate.
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"flag"
 	"fmt"
 	"log"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 func plaintext(writer http.ResponseWriter, request *http.Request) {
@@ -26,8 +33,24 @@ func plaintext(writer http.ResponseWriter, request *http.Request) {
 	writer.Write([]byte("Hello, World!"))
 }
 
+func secured(listener net.Listener) net.Listener {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		log.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return tls.NewListener(listener, &tls.Config{
+		Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}}, NextProtos: []string{"http/1.1"}})
+}
+
 func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "ADDR:PORT")
+	secure := flag.Bool("tls", false, "over TLS")
 	flag.Parse()
 	quit := make(chan os.Signal, 1)
 	signal.Notify(quit, syscall.SIGTERM, syscall.SIGINT)
@@ -36,6 +59,9 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Println("listening on", listener.Addr())
+	if *secure {
+		listener = secured(listener)
+	}
 	go func() { log.Fatal(http.Serve(listener, http.HandlerFunc(plaintext))) }()
 	<-quit
 }
