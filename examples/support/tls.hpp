@@ -29,7 +29,8 @@ struct TlsFlags {
 
     explicit TlsFlags(CLI::App& app) {
         CLI::Option* const port = addAddress(app, "--tls-listen", listen, "address to listen on for TLS, besides");
-        CLI::Option* const chain = app.add_option("--tls-cert", certificate, "file with the certificate, then its chain");
+        CLI::Option* const chain =
+            app.add_option("--tls-cert", certificate, "file with the certificate, then its chain");
         CLI::Option* const secret = app.add_option("--tls-key", key, "file with the certificate's private key");
         port->needs(chain, secret);
         chain->needs(port)->type_name("PATH");

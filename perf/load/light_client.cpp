@@ -3,8 +3,8 @@
 // the last answer of the block has arrived. Open loop (--rate R): a block falls due every depth/R s whatever the server
 // does, and latency counts from the due time, so a slow server cannot hide behind requests that were never sent.
 // A request is an HTTP GET, or with --echo a message that the server sends back. All GETs are equal unless --varied
-// gives them a browser's headers, a cookie for each connection and an id for each request. --tls: over TLS. Prints one JSON object; exit
-// 1 when there were errors.
+// gives them a browser's headers, a cookie for each connection and an id for each request. --tls: over TLS. Prints one
+// JSON object; exit 1 when there were errors.
 
 #include <deque>
 

@@ -18,7 +18,7 @@ struct LoadOptions {
     std::string path;
     std::size_t echoBytes = 0;  // > 0: no HTTP, but messages of this size that the server echoes
     bool tls = false;
-    bool varied = false;        // requests with a browser's headers, a cookie per connection and an id per request
+    bool varied = false;  // requests with a browser's headers, a cookie per connection and an id per request
     unsigned connections = 64;
     unsigned depth = 1;
     std::int64_t warmup = 0;     // ns
@@ -42,7 +42,8 @@ class Load {
                                   : RequestBlocks::same(message_.empty() ? head + "\r\n" : message_, options_.depth);
         epollFd_ = epoll_create1(EPOLL_CLOEXEC);
         for (unsigned i = 0; i < options_.connections; ++i)
-            connections_.push_back(std::make_unique<LoadConnection>(i, epollFd_, options_.server, options_.tls, reader()));
+            connections_.push_back(
+                std::make_unique<LoadConnection>(i, epollFd_, options_.server, options_.tls, reader()));
     }
     virtual ~Load() = default;
 

@@ -24,7 +24,8 @@ inline TlsIdentity makeTlsIdentity() {
     X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -3600);
     X509_gmtime_adj(X509_getm_notAfter(certificate.get()), 86'400);
     X509_NAME* const name = X509_get_subject_name(certificate.get());
-    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("localhost"), -1, -1, 0);
+    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("localhost"), -1, -1,
+                               0);
     X509_set_issuer_name(certificate.get(), name);
     X509_set_pubkey(certificate.get(), key.get());
     X509_sign(certificate.get(), key.get(), EVP_sha256());

@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -51,6 +52,16 @@ bool eventually(Condition condition) {
         std::this_thread::yield();
     }
     return true;
+}
+
+// For tests with a parameter: the transports of this machine.
+inline std::vector<Transport::Kind> transports() {
+    if (Transport::best() == Transport::Kind::ioUring) return {Transport::Kind::epoll, Transport::Kind::ioUring};
+    return {Transport::Kind::epoll};
+}
+
+inline std::string nameOfTransport(const ::testing::TestParamInfo<Transport::Kind>& each) {
+    return each.param == Transport::Kind::epoll ? "Epoll" : "Uring";
 }
 
 }  // namespace weft::test

@@ -67,7 +67,8 @@ class TlsPeers : public ::testing::Test {
         std::filesystem::temp_directory_path() / ("weft-tls-peers-" + std::to_string(::getpid()));
 };
 
-constexpr const char* request = "printf 'GET /plaintext HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' | ";
+constexpr const char* request =
+    "printf 'GET /plaintext HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' | ";
 
 TEST_F(TlsPeers, CurlInEachVersion) {
     NEEDS_PEER("curl");
@@ -75,8 +76,8 @@ TEST_F(TlsPeers, CurlInEachVersion) {
     const SocketAddress plain = server.listening(), secure = securePort(server);
     const std::string curl = "curl -sS --cacert " + path("ca.crt") + " ";
     for (const char* version : {"--tlsv1.2 --tls-max 1.2", "--tlsv1.3"}) {
-        const Result one = shell(curl + version + " -w ' %{http_code} %{num_connects}\\n' " + url(secure, "/plaintext") +
-                                 " " + url(secure, "/fiber"));
+        const Result one = shell(curl + version + " -w ' %{http_code} %{num_connects}\\n' " +
+                                 url(secure, "/plaintext") + " " + url(secure, "/fiber"));
         EXPECT_EQ(one.status, 0) << one.output;
         EXPECT_EQ(one.output, "Hello, World! 200 1\nHello, World! 200 0\n");
     }
@@ -84,7 +85,8 @@ TEST_F(TlsPeers, CurlInEachVersion) {
     EXPECT_NE(shell("curl -sS " + url(secure, "/plaintext")).status, 0) << "an authority that nobody trusts";
     const std::string address = "127.0.0.1:" + std::to_string(secure.port());
     for (const char* method : {"GET", "DELETE", "PATCH"}) {
-        const Result answer = shell(std::string("curl -sS -X ") + method + " -w '%{http_code}' http://" + address + "/");
+        const Result answer =
+            shell(std::string("curl -sS -X ") + method + " -w '%{http_code}' http://" + address + "/");
         EXPECT_EQ(answer.output, "A plain HTTP request was sent to an HTTPS port.\n400") << method;
     }
     EXPECT_EQ(shell("curl -sS http://" + plain.toString() + "/plaintext").output, "Hello, World!");
@@ -181,8 +183,8 @@ TEST_F(TlsPeers, GosClient) {
         const Result one = shell("go run " WEFT_SOURCE_DIR "/tests/peers/tls_client.go " + path("ca.crt") + " " +
                                  url(secure, "/plaintext") + " " + version);
         const std::string minor = version.substr(2);
-        EXPECT_EQ(one.output, "200 " + minor + " false Hello, World!\n200 " + minor + " true Hello, World!\n200 " + minor +
-                                  " true Hello, World!\n");
+        EXPECT_EQ(one.output, "200 " + minor + " false Hello, World!\n200 " + minor + " true Hello, World!\n200 " +
+                                  minor + " true Hello, World!\n");
     }
     EXPECT_EQ(server.stop(), 0);
     EXPECT_EQ(server.complaints(), "");
@@ -193,10 +195,13 @@ TEST_F(TlsPeers, NginxInFront) {
     Program server("http_server", flags());
     server.listening();
     const std::string port = std::to_string(securePort(server).port());
-    const Nginx nginx("location / { proxy_pass https://behind; proxy_http_version 1.1; proxy_set_header Connection '';\n"
-                      "proxy_ssl_verify on; proxy_ssl_trusted_certificate " + path("ca.crt") + ";\n"
-                      "proxy_ssl_name localhost; proxy_ssl_server_name on; proxy_ssl_protocols TLSv1.2 TLSv1.3; }\n",
-                      "upstream behind { server 127.0.0.1:" + port + "; keepalive 4; }\n");
+    const Nginx nginx(
+        "location / { proxy_pass https://behind; proxy_http_version 1.1; proxy_set_header Connection '';\n"
+        "proxy_ssl_verify on; proxy_ssl_trusted_certificate " +
+            path("ca.crt") +
+            ";\n"
+            "proxy_ssl_name localhost; proxy_ssl_server_name on; proxy_ssl_protocols TLSv1.2 TLSv1.3; }\n",
+        "upstream behind { server 127.0.0.1:" + port + "; keepalive 4; }\n");
     HttpClient client(nginx.address());
     for (int i = 0; i < 20; ++i) EXPECT_EQ(client.get("/plaintext").body, "Hello, World!");
     EXPECT_EQ(server.stop(), 0);
@@ -207,8 +212,8 @@ TEST_F(TlsPeers, NginxBehindTheReverseProxy) {
     NEEDS_PEER("nginx");
     NEEDS_PEER("curl");
     const ReservedPort port;
-    const Nginx nginx("", "server { listen " + port.address().toString() + " ssl; ssl_certificate " + path("server.crt") +
-                              ";\nssl_certificate_key " + path("server.key") +
+    const Nginx nginx("", "server { listen " + port.address().toString() + " ssl; ssl_certificate " +
+                              path("server.crt") + ";\nssl_certificate_key " + path("server.key") +
                               "; ssl_protocols TLSv1.2 TLSv1.3;\nlocation / { return 200 'from nginx\\n'; } }\n");
     const std::string upstream = url(port.address(), "");
     Program proxy("reverse_proxy", flags({"--upstream", upstream, "--upstream-ca", path("ca.crt")}));

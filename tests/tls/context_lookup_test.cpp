@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <optional>
 #include <stdexcept>
-#include <thread>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 

@@ -21,10 +21,7 @@ class OnePort : public SslHandlerTest {
     Server serveBoth(const SslHandlerOptions& options = {}) {
         ServerBootstrap bootstrap(*group);
         bootstrap.childHandler([this, options, context = SslContext::server(serverOptions())](Channel& channel) {
-            channel.pipeline()
-                .addLast<OptionalSslHandler>(context, options)
-                .addLast<Teller>(story)
-                .addLast<Echo>();
+            channel.pipeline().addLast<OptionalSslHandler>(context, options).addLast<Teller>(story).addLast<Echo>();
         });
         return bootstrap.bind(anyPort).sync().channel();
     }

@@ -94,13 +94,4 @@ class SslHandlerTest : public ::testing::TestWithParam<Transport::Kind> {
     std::optional<EventLoopGroup> group;
 };
 
-inline std::vector<Transport::Kind> transports() {
-    if (Transport::best() == Transport::Kind::ioUring) return {Transport::Kind::epoll, Transport::Kind::ioUring};
-    return {Transport::Kind::epoll};
-}
-
-inline std::string nameOfTransport(const ::testing::TestParamInfo<Transport::Kind>& each) {
-    return each.param == Transport::Kind::epoll ? "Epoll" : "Uring";
-}
-
 }  // namespace weft::test

@@ -1,6 +1,6 @@
 // Question: what do the kernel and libssl alone charge for a request and its answer over TLS on one thread?
-// The loop of plaintext/floor_epoll with libssl between: a BIO that reads records from the received bytes and writes them
-// into the output of the turn. One recv, one SSL_write of all answers and one send for each read batch.
+// The loop of plaintext/floor_epoll with libssl between: a BIO that reads records from the received bytes and writes
+// them into the output of the turn. One recv, one SSL_write of all answers and one send for each read batch.
 
 #include <sys/epoll.h>
 

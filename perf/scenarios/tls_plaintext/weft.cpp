@@ -19,8 +19,7 @@ SslContext contextOf(const TlsIdentity& identity) {
 int run(const ServerFlags& wanted) {
     EventLoopGroup group(wanted.group());
     ServerBootstrap bootstrap(group);
-    const auto codec =
-        std::make_shared<const http::ServerCodecOptions>(http::ServerCodecOptions{.serverName = "weft"});
+    const auto codec = std::make_shared<const http::ServerCodecOptions>(http::ServerCodecOptions{.serverName = "weft"});
     bootstrap.childHandler([codec, tls = contextOf(makeTlsIdentity())](Channel& channel) {
         channel.pipeline().addLast<SslHandler>(tls).addLast<http::ServerCodec>(codec);
         channel.pipeline().addLast<http::ObjectAggregator>().addLast<InlineHandler>("/plaintext");

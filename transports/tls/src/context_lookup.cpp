@@ -11,8 +11,8 @@ namespace weft::detail {
 
 std::shared_ptr<ContextLookup> ContextLookup::begin(Carrier& carrier, Call call, Deadline end) {
     const auto lookup = std::make_shared<ContextLookup>();
-    lookup->fiber_ = carrier.spawn([lookup, call = std::move(call), end] { lookup->run(call, end); },
-                                   {.name = "tls-context"});
+    lookup->fiber_ =
+        carrier.spawn([lookup, call = std::move(call), end] { lookup->run(call, end); }, {.name = "tls-context"});
     return lookup;
 }
 

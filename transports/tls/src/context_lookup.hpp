@@ -1,5 +1,5 @@
-// ContextLookup: a call of SslServerOptions::lookup for a fiber's stream, in a fiber of its own, so that a deadline or a
-// cancellation of a reader does not end it.
+// ContextLookup: a call of SslServerOptions::lookup for a fiber's stream, in a fiber of its own, so that a deadline or
+// a cancellation of a reader does not end it.
 #pragma once
 
 #include <functional>

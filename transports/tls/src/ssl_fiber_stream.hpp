@@ -26,7 +26,8 @@ class SslFiberStream final : public FiberStream, private BufferOwner {
   public:
     // Further arguments: those of SslEngine. `handshakeEnd`: ETIMEDOUT then.
     template <class... Arguments>
-    SslFiberStream(std::unique_ptr<FiberStream> socket, Carrier& carrier, Deadline handshakeEnd, Arguments&&... arguments)
+    SslFiberStream(std::unique_ptr<FiberStream> socket, Carrier& carrier, Deadline handshakeEnd,
+                   Arguments&&... arguments)
         : carrier_(carrier),
           out_(std::make_shared<RecordSender>(std::move(socket))),
           engine_(std::forward<Arguments>(arguments)...),

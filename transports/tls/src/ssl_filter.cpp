@@ -206,10 +206,9 @@ void SslFilter::lookUp() noexcept {
     try {
         Carrier* const carrier = channel().loop().carrier();
         if (carrier == nullptr) return lookUpHere(engine_.lookup());
-        carrier->spawnMember(
-            channel().fibers(),
-            [this, self = ChannelRef(channel()), call = engine_.lookup()] { lookUpHere(call); },
-            {.name = "tls-context"});
+        carrier->spawnMember(channel().fibers(),
+                             [this, self = ChannelRef(channel()), call = engine_.lookup()] { lookUpHere(call); },
+                             {.name = "tls-context"});
     } catch (...) {
         refuse(std::current_exception());
     }

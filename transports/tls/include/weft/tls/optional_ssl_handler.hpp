@@ -11,7 +11,8 @@ namespace weft {
 // A server's first handler. The first received byte decides: if a TLS handshake begins with it, an SslHandler takes
 // this handler's place; otherwise the handler removes itself, and the connection stays plain. So it is for protocols in
 // which clients speak first. Whoever must know later asks pipeline().get<SslHandler>(), which is null on a plain
-// connection. It waits for the first byte without a limit, unless another handler sets one. Context: the channel's loop.
+// connection. It waits for the first byte without a limit, unless another handler sets one. Context: the channel's
+// loop.
 class OptionalSslHandler final : public ChannelInboundHandler {
   public:
     // `options`: those of the SslHandler. Throws std::invalid_argument as SslHandler's constructor.

@@ -84,7 +84,7 @@ class SslHandler final : public ChannelInboundHandler {
     const SslContext context_;
     const std::string serverName_;
     const SslHandlerOptions options_;
-    Buffer received_;  // before the handler was added
+    Buffer received_;                       // before the handler was added
     ChannelHandlerContext* ctx_ = nullptr;  // null: not in a pipeline
     detail::SslFilter* filter_ = nullptr;   // null: the channel had closed before
     ChannelPromise handshake_;
