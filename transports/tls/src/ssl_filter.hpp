@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_filter.hpp>
 #include <weft/tls/ssl_engine.hpp>
 
