@@ -147,14 +147,17 @@ struct Forward {
     // still owes the next piece does not count.
     const ClientResponse& response() {
         for (;;) {
+            const weft::Deadline limit = clientsTurn ? weft::never : due;  // of this wait
             try {
                 const ClientResponse& head = exchange.response();
                 answered = true;
                 exchange.setDeadline(weft::never);
                 return head;
             } catch (const ClientError& error) {
-                const bool late = !clientsTurn && weft::Clock::current().now() >= due;
-                if (error.code() != weft::timedOut() || late) throw;
+                const weft::TimePoint now = weft::Clock::current().now();
+                const bool late = !clientsTurn && now >= due;
+                const bool isLimit = error.code() == weft::timedOut() && now >= limit;  // not a connect's, for example
+                if (late || !isLimit) throw;
             }
         }
     }

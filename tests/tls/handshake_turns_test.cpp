@@ -142,6 +142,23 @@ TEST_F(Turns, ALowerLimitIsKeptWhileManyRun) {
     EXPECT_EQ(order, (std::vector<Place*>{&small}));
 }
 
+// A lower limit at the head does not hold back those behind it.
+TEST_F(Turns, APlaceWhoseLimitAllowsItBeginsBeforeOneWhoseDoesNot) {
+    std::vector<std::unique_ptr<Place>> many;
+    for (int i = 0; i < 3; ++i) {
+        many.push_back(std::make_unique<Place>(*this));
+        many.back()->take(3);
+        loop.runTasks();
+    }
+    order.clear();
+    Place small(*this), large(*this);
+    EXPECT_FALSE(small.take(2));
+    EXPECT_FALSE(large.take(3));
+    many[0].reset();
+    loop.runTasks();
+    EXPECT_EQ(order, (std::vector<Place*>{&large}));
+}
+
 TEST_F(Turns, APlaceMayOutliveTheLoop) {
     EventLoop* const other = new EventLoop(clock);
     struct Outside final : detail::HandshakePlace {

@@ -119,6 +119,54 @@ TEST_P(SslHandlerEdges, RecordsThatHaveArrivedWaitWhileReadingIsOff) {
     EXPECT_TRUE(story.has("peer closed"));
 }
 
+// The request has arrived with the end of the handshake, which sends the greeting.
+TEST_P(SslHandlerEdges, AReadThatTheGreetingsListenerMakesIsHeard) {
+    struct Greeting final : ChannelInboundHandler {
+        void channelActive(ChannelHandlerContext& ctx) override {
+            ChannelPromise sent = ctx.newPromise();
+            sent.addListener([&ctx](const ChannelFuture&) { ctx.read(); });
+            ctx.writeAndFlush(Buffer::copyOf("hi"), std::move(sent));
+            ctx.fireChannelActive();
+        }
+    };
+    ServerBootstrap bootstrap(*group);
+    bootstrap.childOption(ChannelOption::AUTO_READ, false).childHandler([&](Channel& channel) {
+        channel.pipeline().addLast<SslHandler>(context).addLast<Greeting>().addLast<Teller>(story).addLast<Echo>();
+    });
+    const Server server = bootstrap.bind(anyPort).sync().channel();
+    TlsPeer peer(server.localAddress());
+    ASSERT_TRUE(peer.shakeHandsAndSend("request"));
+    EXPECT_EQ(peer.receive(9), "hirequest");
+}
+
+// Promises of many small writes wait with their bytes, but are no answers that the peer does not read.
+TEST_P(SslHandlerEdges, ABacklogOfSmallWritesIsNoFlood) {
+    static constexpr int messages = 150'000, size = 50;
+    struct Flood final : ChannelInboundHandler {
+        void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
+            const bool begins = message.get<Buffer>().view() == "go";
+            message.reset();
+            for (int i = 0; begins && i < messages; ++i)
+                ctx.write(Buffer::copyOf(std::string(size, 'f')), ctx.newPromise());
+            ctx.flush();
+        }
+    };
+    ServerBootstrap bootstrap(*group);
+    bootstrap.childOption(ChannelOption::SNDBUF, 32 * 1024).childHandler([&](Channel& channel) {
+        channel.pipeline().addLast<SslHandler>(context).addLast<Teller>(story).addLast<Flood>();
+    });
+    const Server server = bootstrap.bind(anyPort).sync().channel();
+    TlsPeer peer(server.localAddress());
+    ASSERT_TRUE(peer.shakeHands());
+    peer.send("go");
+    for (std::size_t got = 0; got < std::size_t{messages} * size;) {
+        peer.send("more");
+        const std::size_t bytes = peer.receive(100'000).size();
+        ASSERT_GT(bytes, 0u) << "after " << got;
+        got += bytes;
+    }
+}
+
 TEST_P(SslHandlerEdges, TheOutputCannotEndInTheHandshake) {
     Promise<ErrorCode> refused;
     struct Ending final : ChannelInboundHandler {

@@ -34,6 +34,16 @@ class TlsPeer {
         }
         return true;
     }
+    // The last message of the handshake and the first bytes leave together.
+    bool shakeHandsAndSend(std::string_view plain) {
+        greet();
+        while (::SSL_is_init_finished(tls_.ssl()) == 0) {
+            if (!pump()) return false;
+        }
+        tls_.write(plain);
+        sendAll();
+        return true;
+    }
     void send(std::string_view plain) {
         for (; !plain.empty(); plain.remove_prefix(std::min<std::size_t>(plain.size(), 4096))) {
             tls_.write(plain.substr(0, 4096));

@@ -43,9 +43,9 @@ Buffer EpollFiberStream::readSome(std::size_t most, Deadline deadline, ErrorCode
 }
 
 // Calls receive() until it stops returning EAGAIN. If the last read emptied the socket, it waits for the next edge
-// before calling receive(), unless the wait would fail or throw anyway. After a wait that timed out or could not begin,
-// it tries once, because newer bytes may already have arrived. After a cancellation it does not: the bytes stay in the
-// socket.
+// before calling receive(), unless the wait would fail or throw anyway. After a wait that timed out, was interrupted or
+// could not begin, it tries once, because newer bytes may already have arrived. After a cancellation it does not: the
+// bytes stay in the socket.
 template <class Receive>
 void EpollFiberStream::readWith(Receive receive, Deadline deadline, ErrorCode& error) {
     thisFiber::yieldIfDue();  // otherwise a busy peer could keep this fiber running without end
@@ -67,7 +67,8 @@ void EpollFiberStream::readWith(Receive receive, Deadline deadline, ErrorCode& e
         if (tryFirst && received()) return;
         error = waitFor(reader_, "TcpStream::read", deadline);
         const bool cancelled = error == operationAborted() && isRegistered();
-        if (error && !cancelled && !tryFirst && isOpen()) return void(received());
+        const bool once = (!cancelled && !tryFirst) || reader_.interrupted();
+        if (error && once && isOpen()) return void(received());
     }
 }
 

@@ -77,7 +77,7 @@ ErrorCode UringFiberReader::awaitInput(std::size_t most, Deadline deadline, Dire
         ErrorCode error = startReceive(most);
         if (!error) error = waiter_.wait("TcpStream::read", deadline);
         if (!error) continue;
-        if (error == operationAborted()) return error;
+        if (error == operationAborted() && !waiter_.interrupted()) return error;
         const auto now = readNow(direct);  // bytes may have arrived by now
         return now ? *now : error;
     }

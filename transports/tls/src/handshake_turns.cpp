@@ -39,13 +39,19 @@ void HandshakeTurns::leave(HandshakePlace& place) noexcept {
     LinkedQueue<HandshakePlace>::remove(place);
     place.waits_ = false;
     if (std::exchange(place.counts_, false)) --running_;
-    while (begins_.first() != nullptr && running_ < begins_.first()->most_) {
-        HandshakePlace& next = *begins_.first();
-        next.counts_ = true;
-        ++running_;
-        wait(steps_, next);
-    }
+    admit();
     submit();
+}
+
+// In their order, those whose own limit allows it: contexts may have different ones.
+void HandshakeTurns::admit() noexcept {
+    for (HandshakePlace* next = begins_.first(); next != nullptr;) {
+        HandshakePlace& place = *std::exchange(next, next->link.next);
+        if (running_ >= place.most_) continue;
+        place.counts_ = true;
+        ++running_;
+        wait(steps_, place);
+    }
 }
 
 void HandshakeTurns::wait(LinkedQueue<HandshakePlace>& queue, HandshakePlace& place) noexcept {

@@ -55,6 +55,7 @@ class HandshakeTurns final : private FlushPointListener, private LoopTask {
     void serve(EventLoop& loop) noexcept;
     bool take(HandshakePlace& place, unsigned most) noexcept;
     void leave(HandshakePlace& place) noexcept;
+    void admit() noexcept;
     void use() noexcept;
     void submit() noexcept;
     bool loopLives() const noexcept;

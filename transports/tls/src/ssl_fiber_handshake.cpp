@@ -95,14 +95,16 @@ ErrorCode SslFiberStream::receiveUntil(Ready ready, Deadline deadline) {
         while (!ready() && (engine_.handshakeDone() ? receiveOnce(SslEngine::mostPlaintext) : step(deadline, error))) {
         }
         if (engine_.failed()) out_->sendNow();
-        if (const ErrorCode failure = state()) return failure;
+        if (const ErrorCode failure = state()) return turn_.end(), failure;
         if (error) return error;
         error = out_->sendAll(deadline);
         if (ready()) return {};  // a peer that has gone may have sent data before; a writer finds the error
         if (error) return error;
         if (ended_) return fromErrno(EPIPE);
         error = pump(deadline);
-        if (error) return error;
+        if (!error) continue;
+        if (error != weft::timedOut() && error != operationAborted()) turn_.end();  // the socket's
+        return error;
     }
 }
 

@@ -49,7 +49,12 @@ void SslFilter::onEof() noexcept {
 void SslFilter::wantRead(bool on) {
     wantsRead_ = on;
     updateRead();
-    if (on && !receiving_ && engine_.hasInput()) receiveLater();
+    if (!on || receiving_ || !engine_.hasInput()) return;
+    try {
+        receiveLater();
+    } catch (const std::exception&) {
+        failInput(fromErrno(ENOMEM));
+    }
 }
 
 void SslFilter::updateRead() {
@@ -73,7 +78,7 @@ void SslFilter::receiveLater() {
 
 // A step of the handshake waits for its turn.
 bool SslFilter::mayReceive() noexcept {
-    if (channel().closed() || !channel().registered()) return false;
+    if (channel().closed() || deregistered_) return false;
     if (engine_.handshakeDone()) return wantsRead_ && engine_.hasInput();
     if (engine_.failed()) return true;
     if (!engine_.canShakeHands() && !greets()) return false;
@@ -94,19 +99,24 @@ void SslFilter::receive() noexcept {
         failInput(fromErrno(ENOMEM));
     }
     receiving_ = false;
+    goOnWriting();
 }
 
 void SslFilter::receiveAll() {
     for (Step step = Step::plaintext; goesOn(step) && mayReceive();) step = receiveOnce();
     if (channel().closed()) return;
     if (!engine_.handshakeDone()) updateRead();
-    if (encoded().pendingBytes() > 2 * mostEncoded)  // writes alone make no more than half of it
+    const std::uint64_t unsent = encoded().position() - encoded().flushedPosition() + encoded().flushedBytes();
+    if (unsent > 2 * mostEncoded)  // writes alone make no more than half of it
         return fail(SystemError(SslError::tooManyEmptyRecords, "the peer reads no answers to its key updates"));
     sendAnswers();
-    if (refused_ && engine_.handshakeDone() && !engine_.isWaitingForPeer()) {
-        refused_ = false;
-        resumeOutput();
-    }
+}
+
+// Its listeners may read.
+void SslFilter::goOnWriting() noexcept {
+    if (!refused_ || channel().closed() || !engine_.handshakeDone() || engine_.isWaitingForPeer()) return;
+    refused_ = false;
+    resumeOutput();
 }
 
 Step SslFilter::receiveOnce() {
@@ -177,9 +187,16 @@ void SslFilter::close(ChannelPromise promise) {
 
 // The loop holds no reference to the channel then, which may end on any thread.
 void SslFilter::deregister(ChannelPromise promise) {
+    deregistered_ = true;
     endHandshake();
     forget();
     ChannelFilter::deregister(std::move(promise));
+}
+
+void SslFilter::registered() {
+    ChannelFilter::registered();
+    if (!std::exchange(deregistered_, false) || !begun_ || receiving_) return;
+    receiveLater();
 }
 
 void SslFilter::sendAnswers() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -41,6 +42,7 @@ class SslFilter final : public ChannelFilter, private HandshakePlace, private Bu
     void shutdownOutput(ChannelPromise promise) override;
     void close(ChannelPromise promise) override;
     void deregister(ChannelPromise promise) override;
+    void registered() override;
     ErrorCode setOption(SocketOption option, int value) override;
 
   protected:
@@ -49,7 +51,7 @@ class SslFilter final : public ChannelFilter, private HandshakePlace, private Bu
 
   private:
     // While the handshake waits for its turn or its context, so much is read of what the peer sends.
-    static constexpr std::size_t mostUnread = 64 * 1024;
+    static constexpr std::size_t mostUnread = 16 * 1024;
     static constexpr std::size_t mostUnreadBuffers = 16;  // a transport may read each byte into one
 
     bool isShakingHands() const noexcept { return begun_ && !engine_.handshakeDone() && !engine_.failed(); }
@@ -65,12 +67,13 @@ class SslFilter final : public ChannelFilter, private HandshakePlace, private Bu
     void react(SslEngine::Step step) noexcept;
     void fail(const SystemError& error) noexcept;
     void sendAnswers();
+    void goOnWriting() noexcept;
     // The context that a client's name asks for.
     void lookUp() noexcept;
     void lookUpHere(const std::function<std::optional<SslContext>()>& call) noexcept;
     void goOn();
     void touch() noexcept {
-        if (!used()) [[unlikely]]
+        if (!used() && !deregistered_) [[unlikely]]
             join(channel().loop());
     }
     void refuse(const std::exception_ptr& cause) noexcept;
@@ -82,6 +85,7 @@ class SslFilter final : public ChannelFilter, private HandshakePlace, private Bu
     bool begun_ = false;
     bool greeted_ = false;  // a client's first message has been written
     bool granted_ = false;  // one step of the handshake
+    bool deregistered_ = false;
     bool hadInput_ = false;
     bool inputEnded_ = false;
     bool peerClosed_ = false;  // and it has been reported: a FIN follows a close_notify
