@@ -15,8 +15,8 @@ using namespace std::chrono_literals;
 
 struct IdleBuffersTest : ::testing::Test {
     struct Owner final : detail::BufferOwner {
-        void use(EventLoop& loop) {
-            if (!used()) join(loop);
+        void use(EventLoop& here) {
+            if (!used()) join(here);
         }
         void releaseBuffers() noexcept override { ++released; }
         int released = 0;
