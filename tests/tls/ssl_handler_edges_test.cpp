@@ -152,7 +152,7 @@ TEST_P(SslHandlerEdges, ABacklogOfSmallWritesIsNoFlood) {
         }
     };
     ServerBootstrap bootstrap(*group);
-    bootstrap.childOption(ChannelOption::SNDBUF, 32 * 1024).childHandler([&](Channel& channel) {
+    bootstrap.childOption(ChannelOption::SEND_BUFFER, 32 * 1024).childHandler([&](Channel& channel) {
         channel.pipeline().addLast<SslHandler>(context).addLast<Teller>(story).addLast<Flood>();
     });
     const Server server = bootstrap.bind(anyPort).sync().channel();
