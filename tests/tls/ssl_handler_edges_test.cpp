@@ -1,5 +1,5 @@
-#include <algorithm>
 // SslHandler: what must not leave as plain text, what waits for a handshake of several flights, reading on demand.
+#include <algorithm>
 #include <string>
 
 #include "tls/ssl_handler_bench.hpp"
