@@ -145,7 +145,7 @@ TEST_P(SslHandlerEdges, ABacklogOfSmallWritesIsNoFlood) {
     static constexpr int messages = 150'000, size = 50;
     struct Flood final : ChannelInboundHandler {
         void channelRead(ChannelHandlerContext& ctx, Message&& message) override {
-            const bool begins = message.get<Buffer>().view() == "go";
+            const bool begins = message.get<Buffer>().view().starts_with("go");  // "more" may come with it
             message.reset();
             for (int i = 0; begins && i < messages; ++i)
                 ctx.write(Buffer::copyOf(std::string(size, 'f')), ctx.newPromise());
