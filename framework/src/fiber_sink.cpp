@@ -53,13 +53,10 @@ class FiberSink::Stream final : public FiberStream {
 };
 
 std::unique_ptr<FiberStream> FiberSink::open() {
-    auto stream = std::make_unique<Stream>(std::move(unopened_), *this);
-    if (drained_) stream->interruptReads();
-    return stream;
+    return std::make_unique<Stream>(std::move(unopened_), *this);
 }
 
 void FiberSink::drain() noexcept {
-    drained_ = true;
     if (socket_ != nullptr) socket_->interruptReads();
 }
 

@@ -80,7 +80,6 @@ class FiberSink final : public ChannelSink {
     Channel& channel_;
     UnpolledChannels::Member polled_;
     std::atomic<unsigned> users_{0};
-    bool drained_ = false;
 };
 
 }  // namespace weft::detail
