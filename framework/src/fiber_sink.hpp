@@ -28,7 +28,7 @@ class FiberSink final : public ChannelSink {
     class User {
       public:
         explicit User(FiberSink& sink) noexcept : channel_(sink.channel_), sink_(&sink) {
-            sink.users_.fetch_add(1, std::memory_order_relaxed);  // the caller is a user, or nobody is yet
+            sink.users_.fetch_add(1, std::memory_order_relaxed);  // the count cannot fall to 0 meanwhile
         }
         User(User&& other) noexcept : channel_(other.channel_), sink_(std::exchange(other.sink_, nullptr)) {}
         ~User();

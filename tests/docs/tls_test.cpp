@@ -52,7 +52,7 @@ TEST_F(TlsGuide, TheServerServesTheClientAndCurl) {
         const std::string url = " https://localhost:" + std::to_string(address.port()) + "/";
         EXPECT_EQ(run("curl -sSf --cacert " + path("ca.crt") + url), 0);
         EXPECT_EQ(run("curl -sSf --tls-max 1.2 --cacert " + path("ca.crt") + url), 0);
-        EXPECT_NE(run("curl -sSf" + url), 0) << "an authority that nobody trusts";
+        EXPECT_NE(run("curl -sSf" + url), 0) << "an authority that is not trusted";
     }
     EXPECT_EQ(server.stop(), 0);
     EXPECT_EQ(server.complaints(), "");

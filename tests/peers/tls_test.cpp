@@ -82,7 +82,7 @@ TEST_F(TlsPeers, CurlInEachVersion) {
         EXPECT_EQ(one.output, "Hello, World! 200 1\nHello, World! 200 0\n");
     }
     EXPECT_NE(shell(curl + "--tls-max 1.1 " + url(secure, "/plaintext")).status, 0);
-    EXPECT_NE(shell("curl -sS " + url(secure, "/plaintext")).status, 0) << "an authority that nobody trusts";
+    EXPECT_NE(shell("curl -sS " + url(secure, "/plaintext")).status, 0) << "an authority that is not trusted";
     const std::string address = "127.0.0.1:" + std::to_string(secure.port());
     for (const char* method : {"GET", "DELETE", "PATCH"}) {
         const Result answer =

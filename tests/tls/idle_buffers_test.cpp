@@ -86,8 +86,8 @@ TEST_F(IdleBuffersTest, TheTimerEndsWithTheLastOwner) {
     EXPECT_EQ(owner.released, 1);
 }
 
-// A thousand connections that go idle together do not stop the loop.
-TEST_F(IdleBuffersTest, ARoundIsMadeInParts) {
+// More than one task of a round visits.
+TEST_F(IdleBuffersTest, EachOfManyIdleConnectionsLosesThem) {
     std::vector<std::unique_ptr<Owner>> many;
     for (unsigned i = 0; i < 3 * detail::IdleBuffers::visitsPerTask; ++i) {
         many.push_back(std::make_unique<Owner>());

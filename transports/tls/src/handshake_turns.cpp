@@ -105,7 +105,7 @@ bool HandshakeTurns::loopLives() const noexcept {
     return carrier_ == nullptr || EventLoop::of(*carrier_) == loop_;
 }
 
-// There will be no more turns. Whoever waits finds its connection closed.
+// There will be no more turns. The places that wait belong to connections that are closed.
 void HandshakeTurns::releaseAll() noexcept {
     while (steps_.first() != nullptr || begins_.first() != nullptr)
         grant(steps_.first() != nullptr ? *steps_.first() : *begins_.first());

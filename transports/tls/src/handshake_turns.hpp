@@ -42,8 +42,8 @@ class HandshakePlace {
     bool waits_ = false;
 };
 
-// One per carrier: EventLoop::local<HandshakeTurns>(). First come, first served. Whoever finds the limit reached waits
-// for the end of another handshake, and then for a turn like all others.
+// One per carrier: EventLoop::local<HandshakeTurns>(). First come, first served. A place that finds the limit reached
+// waits for the end of another handshake, and then for a turn like all others.
 class HandshakeTurns final : private FlushPointListener, private LoopTask {
   public:
     HandshakeTurns() = default;

@@ -27,7 +27,7 @@ class IoTurn {
         return why == WakeReason::resource ? ErrorCode() : operationAborted();
     }
 
-    // Holds the turn, which nobody has.
+    // Holds the turn, which must be free.
     class Hold {
       public:
         explicit Hold(IoTurn& turn) noexcept : turn_(turn) {
@@ -45,7 +45,7 @@ class IoTurn {
         IoTurn& turn_;
     };
 
-    // Whoever waits looks again.
+    // Wakes the fibers that wait.
     void wakeAll() noexcept {
         for (Waiter* waiter = waiting_; waiter != nullptr; waiter = waiter->next) {
             if (waiter->key) std::exchange(waiter->key, {}).wake();

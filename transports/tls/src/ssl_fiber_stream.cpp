@@ -301,7 +301,8 @@ bool SslFiberStream::closesByReset() const {
     return !out_->socket().getOption(SocketOption::linger, seconds) && seconds == 0;
 }
 
-// The kernel would send a reset for bytes that nobody has read, such as tickets, and forget what it has still to send.
+// The kernel would send a reset for bytes that have not been read, such as tickets, and forget what it has still to
+// send.
 void SslFiberStream::dropInput() noexcept {
     constexpr int mostCalls = 16;
     std::array<char, 4096> bytes;

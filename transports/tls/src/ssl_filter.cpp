@@ -61,7 +61,7 @@ void SslFilter::updateRead() {
     below().wantRead(isShakingHands() ? wantsMore() : wantsRead_);
 }
 
-// A transport repeats the end of the input for whoever wants to read.
+// A transport reports the end of the input again whenever reading is switched on.
 bool SslFilter::wantsMore() const noexcept {
     return !inputEnded_ && engine_.unreadBytes() <= mostUnread && engine_.unreadBuffers() <= mostUnreadBuffers;
 }

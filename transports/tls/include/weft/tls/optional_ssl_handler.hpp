@@ -10,7 +10,7 @@ namespace weft {
 
 // A server's first handler. The first received byte decides: if a TLS handshake begins with it, an SslHandler takes
 // this handler's place; otherwise the handler removes itself, and the connection stays plain. So it is for protocols in
-// which clients speak first. Whoever must know later asks pipeline().get<SslHandler>(), which is null on a plain
+// which clients speak first. Later, pipeline().get<SslHandler>() tells what was decided: it is null on a plain
 // connection. It waits for the first byte without a limit, unless another handler sets one. Context: the channel's
 // loop.
 class OptionalSslHandler final : public ChannelInboundHandler {
