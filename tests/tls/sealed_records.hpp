@@ -30,7 +30,15 @@ class SealedRecords {
     }
 
     // With the secret of the last connection whose context was configured.
-    explicit SealedRecords(Of side = Of::client) : key_(expanded(side, "key", 16)), iv_(expanded(side, "iv", 12)) {}
+    explicit SealedRecords(Of side = Of::client) : secret_(secret(side)) { useSecret(); }
+
+    // That many records have been sent with the keys.
+    void skip(std::uint64_t records) { sequence_ += records; }
+    // The keys that follow a key update (RFC 8446, section 7.2).
+    void updateKeys() {
+        secret_ = expanded("traffic upd", secret_.size());
+        useSecret();
+    }
 
     // `type`: 22 for the handshake protocol, 23 for data. `padding`: zero bytes behind it.
     std::string seal(unsigned char type, std::string_view content, std::size_t padding = 0) {
@@ -74,9 +82,14 @@ class SealedRecords {
             bytes += static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16));
         return bytes;
     }
+    void useSecret() {
+        key_ = expanded("key", 16);
+        iv_ = expanded("iv", 12);
+        sequence_ = 0;
+    }
     // RFC 8446, section 7.1: HKDF-Expand-Label(secret, label, "", size).
-    static std::string expanded(Of side, std::string label, std::size_t size) {
-        std::string result(size, '\0'), prefix = "tls13 ", digest = "SHA256", key = secret(side);
+    std::string expanded(std::string label, std::size_t size) const {
+        std::string result(size, '\0'), prefix = "tls13 ", digest = "SHA256", key = secret_;
         int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
         ::EVP_KDF* const kdf = ::EVP_KDF_fetch(nullptr, "TLS13-KDF", nullptr);
         ::EVP_KDF_CTX* const context = ::EVP_KDF_CTX_new(kdf);
@@ -93,8 +106,9 @@ class SealedRecords {
         return result;
     }
 
-    const std::string key_;
-    const std::string iv_;
+    std::string secret_;
+    std::string key_;
+    std::string iv_;
     std::uint64_t sequence_ = 0;
 };
 

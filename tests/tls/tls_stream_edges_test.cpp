@@ -100,12 +100,14 @@ TEST_P(TlsStreamEdges, ACancelledReadLosesNothing) {
         auto server = beside([&] { pair.server.handshake(); });
         pair.client.handshake();
         server.join();
+        bool reads = false;
         auto reader = beside([&] {
             ErrorCode error;
+            reads = true;
             pair.client.read(10, error);
             return error;
         });
-        thisFiber::yield();
+        while (!reads) thisFiber::yield();
         reader.cancel();
         EXPECT_EQ(reader.join(), operationAborted());
         pair.server.write("kept");
@@ -116,12 +118,14 @@ TEST_P(TlsStreamEdges, ACancelledReadLosesNothing) {
 TEST_P(TlsStreamEdges, ASecondReaderIsRefused) {
     inFiber([&] {
         TlsPair pair(server_, client_);
+        bool reads = false;
         auto reader = beside([&] {
             ErrorCode error;
+            reads = true;
             pair.client.read(10, error);
             return error;
         });
-        thisFiber::yield();
+        while (!reads) thisFiber::yield();
         ErrorCode error;
         pair.client.read(10, error);
         EXPECT_EQ(error, fromErrno(EALREADY));
