@@ -9,7 +9,10 @@ Of a scenario:
 connections    how many at a time, if not 64; several: each in turn
 message_bytes  the server echoes messages of this size (and there is no path)
 varied         True: requests have a browser's headers, a cookie for each connection and an id for each request
-tls            True: over TLS 1.3, with an ECDSA certificate that the server makes for itself
+tls            True: over TLS 1.3, with a certificate of ECDSA P-256 that the server makes for itself
+handshakes     'full' and 'resumed': over TLS, each request on a connection of its own
+args           of all its servers, besides their own
+body_bytes     of the answer (the servers are told by `args`); otherwise it is "Hello, World!"
 differing      a header whose value must differ in each answer
 think_ms       the server calls a backend, which thinks for so long; its address is {backend} in `args`
 
@@ -64,6 +67,27 @@ def plaintext(names, args=(), instructions=None):
     return found
 
 
+HALF_OPEN = ['--handshake-timeout-s', '60']    # as nginx's: perf/idle --half-open holds them for less
+TLS = {
+    'floor_epoll': {'program': 'tls_plaintext_floor_epoll', 'canned': True},
+    'floor_set_fd': {'program': 'tls_plaintext_floor_epoll', 'args': ['--set-fd'], 'canned': True},
+    'weft_epoll': {
+        'program': 'tls_plaintext_weft', 'args': ['--transport', 'epoll', *HALF_OPEN], **SLOW_WEFT,
+        'targets': {'syscalls_per_request': 2.05, 'allocations_per_request': 4, 'futex_calls_per_request': 0},
+    },
+    'weft_uring': {'program': 'tls_plaintext_weft', 'args': ['--transport', 'io_uring', *HALF_OPEN], **SLOW_URING},
+    'asio': {'program': 'tls_plaintext_asio', 'canned': True},
+    'nginx': {'program': 'plaintext_nginx', 'package': 'nginx-light', 'args': ['--listen', '{host}:{port}', '--tls'],
+              'announces': False},
+    'go': {'program': 'plaintext_go', 'package': 'golang-go', 'args': ['--tls']},
+    'netty': {'program': 'plaintext_netty', 'package': 'libnetty-java default-jdk-headless', 'args': ['--tls'], 'warmup': 5000},
+}
+
+
+def withoutTargets(entries):
+    return {name: {key: value for key, value in entry.items() if key != 'targets'} for name, entry in entries.items()}
+
+
 SCENARIOS = {
     'plaintext': {
         'question': 'What does the smallest HTTP answer cost, against the kernel floor?',
@@ -95,18 +119,40 @@ SCENARIOS = {
         'tls': True,
         'depths': [1, 16],
         'floor': 'floor_epoll',
-        'implementations': {
-            'floor_epoll': {'canned': True},
-            'weft_epoll': {
-                'program': 'tls_plaintext_weft', 'args': ['--transport', 'epoll'], **SLOW_WEFT,
-                'targets': {'syscalls_per_request': 2.05, 'allocations_per_request': 4, 'futex_calls_per_request': 0},
-            },
-            'weft_uring': {'program': 'tls_plaintext_weft', 'args': ['--transport', 'io_uring'], **SLOW_URING},
-            'nginx': {'program': 'plaintext_nginx', 'package': 'nginx-light', 'args': ['--listen', '{host}:{port}', '--tls'],
-                      'announces': False},
-            'go': {'program': 'plaintext_go', 'package': 'golang-go', 'args': ['--tls']},
-        },
+        'implementations': TLS,
     },
+    'tls_handshake': {
+        'question': 'What does a connection cost that makes a handshake, one request and a close?',
+        'path': '/plaintext',
+        'tls': True,
+        'handshakes': ['full', 'resumed'],
+        'depths': [1],
+        'connections': [16],
+        'floor': 'floor_epoll',
+        'implementations': withoutTargets(TLS),
+    },
+    'tls_handshake_rsa': {
+        'question': 'What does such a connection cost with a key of RSA-2048?',
+        'path': '/plaintext',
+        'tls': True,
+        'handshakes': ['full'],
+        'depths': [1],
+        'connections': [16],
+        'floor': 'floor_epoll',
+        'args': ['--rsa'],
+        'implementations': withoutTargets(TLS),
+    },
+    **{f'tls_bulk_{name}': {
+        'question': f'What does an answer of {name} cost over TLS?',
+        'path': '/plaintext',
+        'tls': True,
+        'depths': [1],
+        'connections': [16],
+        'floor': 'floor_epoll',
+        'args': ['--body-bytes', str(size)],
+        'body_bytes': size,
+        'implementations': withoutTargets(TLS),
+    } for name, size in (('64KiB', 64 << 10), ('1MiB', 1 << 20))},
     'fiber_per_request': {
         'question': 'What does it cost to run each request where it may block: on a fiber, or on a worker thread?',
         'path': '/fiber',

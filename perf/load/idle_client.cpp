@@ -1,15 +1,19 @@
-// Holds idle keep-alive connections open: each makes one request, reads the answer and is silent from then on.
+// Holds idle keep-alive connections open: each makes one request, reads the answer and is silent from then on. With
+// --tls over TLS; with --half-open each sends the first message of a handshake and is silent from then on.
 // Reads from standard input, one number a line, how many connections to hold in all. Prints "holding N" once each of
 // them has had its answer and the server has closed none. At the end of the input it exits, which closes all
 // connections.
 
+#include <poll.h>
 #include <sys/resource.h>
 
 #include <iostream>
+#include <memory>
 #include <vector>
 
 #include "../support/endpoint.hpp"
 #include "response_reader.hpp"
+#include "tls_socket.hpp"
 
 namespace weft::perf {
 namespace {
@@ -30,39 +34,51 @@ void allowDescriptors(long count) {
 
 class Holder {
   public:
-    Holder(const sockaddr_in& server, const std::string& path) : server_(server) {
+    Holder(const sockaddr_in& server, TlsUse use, const std::string& path) : server_(server), use_(use) {
         request_ = "GET " + path + " HTTP/1.1\r\nHost: " + toText(server) + "\r\n\r\n";
     }
 
     void hold(std::size_t count) {
-        while (held_.size() < count) held_.push_back(connectAndAsk());
-        char byte;
-        for (const int fd : held_)
-            if (::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN)
-                die("the server has closed an idle connection, or sent more than its answer");
+        while (held_.size() < count) {
+            held_.push_back(std::make_unique<TlsSocket>(server_, use_));
+            ask(*held_.back());
+        }
+        for (const auto& socket : held_)
+            if (!isSilent(*socket)) die("the server has closed an idle connection, or sent more than its answer");
     }
 
   private:
-    int connectAndAsk() {
-        const int fd = connectBlocking(server_);
-        if (::send(fd, request_.data(), request_.size(), MSG_NOSIGNAL) < 0) die("send", errno);
+    bool isHalfOpen() const { return use_ == TlsUse::fullHandshakes; }
+
+    bool isSilent(TlsSocket& socket) const {
+        char byte;
+        if (isHalfOpen()) return ::recv(socket.fd(), &byte, 1, MSG_PEEK) != 0;
+        return socket.receive(&byte, 1) < 0 && errno == EAGAIN;
+    }
+
+    void ask(TlsSocket& socket) {
+        const ssize_t sent = socket.send(request_);  // of a half-open connection: what comes before it
+        if (isHalfOpen()) return;
+        if (sent < 0) die("send", errno);
         ResponseReader reader(expected_, known_);
         char buffer[4096];
         for (;;) {
-            const ssize_t got = ::recv(fd, buffer, sizeof buffer, 0);
-            if (got < 0 && errno == EINTR) continue;
+            pollfd readable{socket.fd(), POLLIN, 0};
+            const ssize_t got = socket.receive(buffer, sizeof buffer);
+            if (got < 0 && errno == EAGAIN && (::poll(&readable, 1, -1) > 0 || errno == EINTR)) continue;
             if (got <= 0)
-                die("connection " + std::to_string(held_.size() + 1) + " ended without an answer", got < 0 ? errno : 0);
+                die("connection " + std::to_string(held_.size()) + " ended without an answer", got < 0 ? errno : 0);
             const ResponseReader::Batch batch = reader.consume(buffer, static_cast<std::size_t>(got));
             if (batch.failure) die(batch.failure);
             if (batch.wrong) die("a response was not the expected one (status 200, Hello, World!)");
-            if (batch.responses > 0) return fd;
+            if (batch.responses > 0) return;
         }
     }
 
     sockaddr_in server_;
+    TlsUse use_;
     std::string request_;
-    std::vector<int> held_;
+    std::vector<std::unique_ptr<TlsSocket>> held_;
     const Expectation expected_{.checkBody = true};
     KnownResponse known_;
 };
@@ -72,11 +88,16 @@ class Holder {
 
 int main(int argc, char** argv) {
     using namespace weft::perf;
-    Flags flags(argc, argv, "--connect ADDR:PORT [--path /plaintext]        then a number a line on standard input");
+    Flags flags(
+        argc, argv,
+        "--connect ADDR:PORT [--path /plaintext] [--tls | --half-open]        then a number a line on standard input");
     const sockaddr_in server = endpointFlag(flags, "--connect");
     const std::string path = flags.text("--path", "/plaintext");
+    const TlsUse use = flags.present("--half-open") ? TlsUse::fullHandshakes
+                       : flags.present("--tls")     ? TlsUse::keepAlive
+                                                    : TlsUse::none;
     flags.finish();
-    Holder holder(server, path);
+    Holder holder(server, use, path);
     for (std::string line; std::getline(std::cin, line);) {
         long count = 0;
         const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), count);

@@ -3,8 +3,9 @@
 // the last answer of the block has arrived. Open loop (--rate R): a block falls due every depth/R s whatever the server
 // does, and latency counts from the due time, so a slow server cannot hide behind requests that were never sent.
 // A request is an HTTP GET, or with --echo a message that the server sends back. All GETs are equal unless --varied
-// gives them a browser's headers, a cookie for each connection and an id for each request. --tls: over TLS. Prints one
-// JSON object; exit 1 when there were errors.
+// gives them a browser's headers, a cookie for each connection and an id for each request. --tls: over TLS.
+// --handshakes: over TLS, each request on a connection of its own. Prints one JSON object; exit 1 when there were
+// errors.
 
 #include <deque>
 
@@ -13,11 +14,11 @@
 namespace weft::perf {
 namespace {
 
-class ClosedLoop final : public Load {
+class ClosedLoop : public Load {
   public:
     using Load::Load;
 
-  private:
+  protected:
     const char* mode() const override { return options_.requests ? "fixed" : "closed"; }
 
     void start() override {
@@ -32,8 +33,11 @@ class ClosedLoop final : public Load {
             counted_ += count;
             latencies_.record(time_ - connection.blockStart, count);
         }
-        if (connection.outstanding() == 0) sendBlock(connection);
+        if (connection.outstanding() == 0) sendBlock(successorOf(connection));
     }
+
+    // The connection that sends the next block in its place.
+    virtual LoadConnection& successorOf(LoadConnection& connection) { return connection; }
 
     void onTurn() override {
         if (options_.requests) {
@@ -54,8 +58,27 @@ class ClosedLoop final : public Load {
         send(connection, count);
     }
 
+  private:
     std::int64_t startedAt_ = 0;
     std::uint64_t sent_ = 0;
+};
+
+// The same, but a connection ends with the answer, and another one takes its place.
+class Handshakes final : public ClosedLoop {
+  public:
+    using ClosedLoop::ClosedLoop;
+
+  private:
+    const char* mode() const override { return "handshakes"; }
+
+    LoadConnection& successorOf(LoadConnection& connection) override {
+        if (windowOpen_ && connection.isResumed()) ++resumed_;
+        return *(connections_[connection.number] = connect(connection.number));
+    }
+
+    void reportMore() const override { std::printf(", \"resumed\": %" PRIu64, resumed_); }
+
+    std::uint64_t resumed_ = 0;
 };
 
 class OpenLoop final : public Load {
@@ -168,6 +191,10 @@ std::vector<pid_t> pidList(Flags& flags, const std::string& name) {
     return pids;
 }
 
+bool isHandshakes(TlsUse use) {
+    return use == TlsUse::fullHandshakes || use == TlsUse::resumedHandshakes;
+}
+
 LoadOptions readOptions(Flags& flags) {
     LoadOptions options;
     options.server = endpointFlag(flags, "--connect");
@@ -175,7 +202,11 @@ LoadOptions readOptions(Flags& flags) {
     options.path = path.empty() ? "/plaintext" : path;
     options.echoBytes = static_cast<std::size_t>(flags.number("--echo", 0, 1, 64 * 1024 * 1024));
     options.varied = flags.present("--varied");
-    options.tls = flags.present("--tls");
+    options.tls = flags.present("--tls") ? TlsUse::keepAlive : TlsUse::none;
+    if (const std::string kind = flags.text("--handshakes", ""); !kind.empty()) {
+        if (kind != "full" && kind != "resumed") flags.fail("--handshakes " + kind + ": expected full or resumed");
+        options.tls = kind == "full" ? TlsUse::fullHandshakes : TlsUse::resumedHandshakes;
+    }
     options.connections = static_cast<unsigned>(flags.number("--connections", 64, 1, 60000));
     options.depth = static_cast<unsigned>(flags.number("--depth", 1, 1, 1024));
     options.duration = flags.number("--duration-ms", 1000, 1, 3'600'000) * 1'000'000;
@@ -193,6 +224,8 @@ LoadOptions readOptions(Flags& flags) {
     if (options.echoBytes && !path.empty()) flags.fail("--echo and --path exclude each other: an echo knows no paths");
     if (options.echoBytes && options.varied)
         flags.fail("--echo and --varied exclude each other: an echo has no headers");
+    if (isHandshakes(options.tls) && (options.rate || options.depth > 1))
+        flags.fail("--handshakes excludes --rate and --depth: a connection has one request");
     if (options.rate && options.requests) flags.fail("--rate and --requests exclude each other");
     return options;
 }
@@ -204,13 +237,14 @@ int main(int argc, char** argv) {
     using namespace weft::perf;
     Flags flags(argc, argv,
                 "--connect ADDR:PORT [--connections 64] [--depth 1] [--path /plaintext [--varied] | --echo BYTES]\n"
-                "    [--tls]"
+                "    [--tls | --handshakes full|resumed]\n"
                 "    [--check] [--body TEXT]\n"
                 "    [--warmup-ms 200] [--duration-ms 1000] [--requests N | --rate R [--spin-us 100]]\n"
                 "    [--server-pid PID,..] [--backend-pid PID,..] [--histogram FILE] [--threads 1]");
     const LoadOptions options = readOptions(flags);
     std::unique_ptr<Load> load;
     if (options.rate) load = std::make_unique<OpenLoop>(options);
+    else if (isHandshakes(options.tls)) load = std::make_unique<Handshakes>(options);
     else load = std::make_unique<ClosedLoop>(options);
     return load->run() ? 0 : 1;
 }

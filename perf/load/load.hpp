@@ -17,7 +17,7 @@ struct LoadOptions {
     sockaddr_in server{};
     std::string path;
     std::size_t echoBytes = 0;  // > 0: no HTTP, but messages of this size that the server echoes
-    bool tls = false;
+    TlsUse tls = TlsUse::none;
     bool varied = false;  // requests with a browser's headers, a cookie per connection and an id per request
     unsigned connections = 64;
     unsigned depth = 1;
@@ -41,9 +41,7 @@ class Load {
         blocks_ = options_.varied ? RequestBlocks::varied(head, options_.depth, options_.connections)
                                   : RequestBlocks::same(message_.empty() ? head + "\r\n" : message_, options_.depth);
         epollFd_ = epoll_create1(EPOLL_CLOEXEC);
-        for (unsigned i = 0; i < options_.connections; ++i)
-            connections_.push_back(
-                std::make_unique<LoadConnection>(i, epollFd_, options_.server, options_.tls, reader()));
+        for (unsigned i = 0; i < options_.connections; ++i) connections_.push_back(connect(i));
     }
     virtual ~Load() = default;
 
@@ -81,6 +79,10 @@ class Load {
         usage_ = meter_.read() - usageBefore_;
         backendUsage_ = backendMeter_.read() - backendBefore_;
         windowOpen_ = false;
+    }
+
+    std::unique_ptr<LoadConnection> connect(unsigned number) {
+        return std::make_unique<LoadConnection>(number, epollFd_, options_.server, options_.tls, reader());
     }
 
     // Sends the connection's next `count` requests.

@@ -16,7 +16,7 @@ class LoadConnection {
   public:
     using Reader = std::variant<ResponseReader, EchoReader>;
 
-    LoadConnection(unsigned number, int epollFd, const sockaddr_in& server, bool tls, Reader reader)
+    LoadConnection(unsigned number, int epollFd, const sockaddr_in& server, TlsUse tls, Reader reader)
         : number(number), epollFd_(epollFd), socket_(server, tls), reader_(std::move(reader)) {
         watch(EPOLL_CTL_ADD, EPOLLIN);
     }
@@ -32,7 +32,7 @@ class LoadConnection {
         if (!unsent_.empty()) die("a server answered requests before it can have read them");
         outstanding_ += requests;
         unsent_ = block.substr(write(block));
-        if (!unsent_.empty()) watch(EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
+        if (!unsent_.empty() && !socket_.awaitsPeer()) watch(EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
     }
 
     // Writes the rest of an earlier send().
@@ -41,8 +41,11 @@ class LoadConnection {
         if (unsent_.empty()) watch(EPOLL_CTL_MOD, EPOLLIN);
     }
 
+    bool isResumed() const { return socket_.isResumed(); }
+
     // Reads once. `failure` is set when the connection is unusable; it has been closed then.
     ResponseReader::Batch receive(char* buffer, std::size_t size) {
+        if (socket_.awaitsPeer()) unsent_.remove_prefix(write(unsent_));
         const ssize_t got = socket_.receive(buffer, size);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return {};
         ResponseReader::Batch batch;

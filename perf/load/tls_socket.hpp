@@ -1,6 +1,8 @@
 // TlsSocket: a socket of the load generator, plain or over TLS. It verifies no certificate.
 #pragma once
 
+#include <vector>
+
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -8,14 +10,20 @@
 
 namespace weft::perf {
 
+enum class TlsUse { none, keepAlive, fullHandshakes, resumedHandshakes };
+
 class TlsSocket {
   public:
-    // Connects, and with `tls` shakes hands; non-blocking from then on.
-    TlsSocket(const sockaddr_in& server, bool tls) : fd_(tls ? connectBlocking(server) : connectTo(server)) {
-        if (!tls) return;
-        ssl_ = SSL_new(context());
-        SSL_set_fd(ssl_, fd_);
-        if (SSL_connect(ssl_) != 1) die("a TLS handshake failed");
+    // Connects; non-blocking from then on. With keepAlive it also shakes hands; with the other uses of TLS, send() and
+    // receive() do so. A resumed handshake takes the newest session of an earlier connection, if there is one.
+    TlsSocket(const sockaddr_in& server, TlsUse use) : fd_(connectBlocking(server)) {
+        if (use != TlsUse::none) {
+            ssl_ = SSL_new(context());
+            SSL_set_fd(ssl_, fd_);
+            SSL_set_connect_state(ssl_);
+        }
+        if (use == TlsUse::resumedHandshakes) useSession();
+        if (use == TlsUse::keepAlive && SSL_do_handshake(ssl_) != 1) die("a TLS handshake failed");
         const int on = 1;
         if (ioctl(fd_, FIONBIO, &on) < 0) die("ioctl FIONBIO", errno);
     }
@@ -32,9 +40,16 @@ class TlsSocket {
     ssize_t send(std::string_view bytes) {
         if (ssl_ == nullptr) return ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
         ERR_clear_error();
-        return result(SSL_write(ssl_, bytes.data(), static_cast<int>(bytes.size())));
+        const ssize_t sent = result(SSL_write(ssl_, bytes.data(), static_cast<int>(bytes.size())));
+        awaitsPeer_ = sent < 0 && SSL_want_read(ssl_);
+        return sent;
     }
+    // The last send() has to be called again when there is input, because the handshake goes on then.
+    bool awaitsPeer() const { return awaitsPeer_; }
+    bool isResumed() const { return SSL_session_reused(ssl_) != 0; }
+    // With a close_notify, as far as TLS has begun.
     void close() {
+        if (ssl_ != nullptr && SSL_is_init_finished(ssl_)) SSL_shutdown(ssl_);
         SSL_free(ssl_);
         ssl_ = nullptr;
         if (fd_ >= 0) ::close(fd_);
@@ -45,10 +60,28 @@ class TlsSocket {
     static SSL_CTX* context() {
         static SSL_CTX* const context = [] {
             SSL_CTX* const made = SSL_CTX_new(TLS_client_method());
-            SSL_CTX_set_mode(made, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+            SSL_CTX_set_mode(
+                made, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+            SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+            SSL_CTX_sess_set_new_cb(made, [](SSL*, SSL_SESSION* session) {
+                if (sessions().size() == mostSessions) return 0;
+                sessions().push_back(session);
+                return 1;
+            });
             return made;
         }();
         return context;
+    }
+    // Those that no connection has used: a ticket of TLS 1.3 is good for one.
+    static std::vector<SSL_SESSION*>& sessions() {
+        static std::vector<SSL_SESSION*> all;
+        return all;
+    }
+    void useSession() {
+        if (sessions().empty()) return;
+        SSL_set_session(ssl_, sessions().back());
+        SSL_SESSION_free(sessions().back());
+        sessions().pop_back();
     }
     ssize_t result(int size) {
         if (size > 0) return size;
@@ -58,8 +91,11 @@ class TlsSocket {
         return -1;
     }
 
+    static constexpr std::size_t mostSessions = 1024;
+
     int fd_;
     SSL* ssl_ = nullptr;
+    bool awaitsPeer_ = false;
 };
 
 }  // namespace weft::perf

@@ -19,7 +19,8 @@ def checkProgram(implementation, cpus=None, backend=None):
         if implementation.path is None:
             checkEcho(server)
         else:
-            check(server, implementation.path, implementation.canned, backend.body.encode() if backend else BODY,
+            own = b'x' * implementation.bodyBytes if implementation.bodyBytes else BODY
+            check(server, implementation.path, implementation.canned, backend.body.encode() if backend else own,
                   implementation.tls)
             if implementation.differing:
                 checkDiffering(server, implementation.path, implementation.differing)

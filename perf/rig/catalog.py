@@ -20,6 +20,7 @@ class Shape:
     message_bytes: int = None   # of an echo; None: requests and answers are HTTP
     varied: bool = None         # True: requests with a browser's headers, a cookie per client and an id per request
     tls: bool = None            # True: over TLS
+    handshakes: str = None      # 'full' or 'resumed': over TLS, each request on a connection of its own
 
     def __str__(self):
         text = f'depth {self.depth}, {self.connections} connections'
@@ -29,7 +30,9 @@ class Shape:
             text += f', messages of {inUnits(self.message_bytes)}'
         if self.varied:
             text += ', varied headers'
-        if self.tls:
+        if self.handshakes:
+            text += f', {self.handshakes} handshakes'
+        elif self.tls:
             text += ', over TLS'
         return text
 
@@ -38,7 +41,9 @@ class Shape:
         flags = {'connections': self.connections, 'depth': self.depth}
         if self.varied:
             flags['varied'] = True
-        if self.tls:
+        if self.handshakes:
+            flags['handshakes'] = self.handshakes
+        elif self.tls:
             flags['tls'] = True
         return flags if self.message_bytes is None else {**flags, 'echo': self.message_bytes}
 
@@ -66,6 +71,7 @@ class Implementation:
     targets: dict = field(default_factory=dict)
     differing: str = None       # a header whose value differs in each answer
     tls: bool = False           # it is asked over TLS
+    bodyBytes: int = None       # of its answer; None: "Hello, World!"
 
     def commandLine(self):
         """Its command, preceded by its variables, in the syntax of a shell."""
@@ -110,7 +116,7 @@ def implementations(scenarioName, build, wanted=None):
     for name, entry in entries.items():
         if wanted and name not in wanted:
             continue
-        own = [os.path.join(build, programOf(scenarioName, name, entry)), *entry.get('args', [])]
+        own = [os.path.join(build, programOf(scenarioName, name, entry)), *entry.get('args', []), *table.get('args', [])]
         command = entry.get('command', own)
         if not shutil.which(command[0]):
             missing.append(name + (f' (apt-get install {entry["package"]}, then configure and build)' if 'package' in entry else ''))
@@ -119,7 +125,8 @@ def implementations(scenarioName, build, wanted=None):
                                      entry.get('depths', table['depths']), entry.get('canned', False),
                                      entry.get('announces', 'command' not in entry), entry.get('warmup', 0),
                                      entry.get('environment', {}), entry.get('slow_args', []), entry.get('slow_environment', {}),
-                                     entry.get('targets', {}), table.get('differing'), table.get('tls', False)))
+                                     entry.get('targets', {}), table.get('differing'), table.get('tls', False),
+                                     table.get('body_bytes')))
     if wanted and missing:
         raise Failure(f'not built in {build}: {", ".join(missing)}')
     if not chosen:

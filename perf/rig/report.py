@@ -14,7 +14,7 @@ FIELDS = ('per_cpu_second', 'rps', 'p50_us', 'p90_us', 'p99_us', 'p999_us', 'swi
 def shapeOf(entry):
     """The shape of a sample or of a row of a summary; old files have the depth only."""
     return Shape(entry['depth'], entry.get('connections', 64), entry.get('think_ms'), entry.get('message_bytes'), entry.get('varied'),
-                 entry.get('tls'))
+                 entry.get('tls'), entry.get('handshakes'))
 
 
 def summarise(samples, floor):

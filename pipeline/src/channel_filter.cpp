@@ -50,12 +50,35 @@ void ChannelFilter::failOutput(ErrorCode error) noexcept {
 // As long as the transport takes all that is encoded.
 void ChannelFilter::flush(ChannelOutput& plain) {
     for (bool goesOn = true; goesOn;) {
-        const bool some = encodeFlushed(plain, mostEncoded);
+        const bool some = plain.isPlain() ? encodeRun(plain) : encodeFlushed(plain, mostEncoded);
         const bool isBelow = filterBelow_ != nullptr && filterBelow_->pendingBytes() > 0;  // bytes of its own
-        if (!encoded_.empty() || isBelow) below_->flush(encoded_);
+        if (!encoded_.empty() || isBelow) flushBelow();
         goesOn = some && !plain.empty() && encoded_.empty() && !channel_->closed();
     }
     encoded_.leaveBlock();
+}
+
+void ChannelFilter::flushBelow() {
+    given_ = encoded_.flushedPosition();
+    below_->flush(encoded_);
+}
+
+// As encodeFlushed(), for bytes in one run without promises.
+bool ChannelFilter::encodeRun(ChannelOutput& plain) {
+    bool some = false;
+    try {
+        while (encoded_.flushedBytes() < mostEncoded && plain.flushedBytes() > 0) {
+            const std::size_t taken = encode(plain.single(), encoded_);
+            if (taken == 0) break;
+            plain.consumePlain(taken);
+            encoded_.flush();
+            some = true;
+        }
+    } catch (...) {
+        outputError_ = fromErrno(ENOMEM);
+    }
+    encoded_.flush();
+    return some;
 }
 
 // Until `most` bytes wait. Returns whether there were any. The room for the promises is made first, so that nothing
@@ -85,7 +108,7 @@ void ChannelFilter::encodeRest() {
     if (!outputError_) encodeFlushed(plain(), std::numeric_limits<std::size_t>::max());
     if (!outputError_ && plain().flushedBytes() == 0) finish(encoded_);  // else bytes are missing before it
     encoded_.flush();
-    if (!encoded_.empty() && channel_->state_.is(detail::ChannelState::isActive)) below_->flush(encoded_);
+    if (!encoded_.empty() && channel_->state_.is(detail::ChannelState::isActive)) flushBelow();
     encoded_.leaveBlock();
 }
 

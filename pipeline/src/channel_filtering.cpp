@@ -44,6 +44,7 @@ void Channel::addFilter(std::unique_ptr<ChannelFilter> filter, Buffer&& received
         output_.flush();
         output_.moveTo(added.encoded_);
         added.below_->outputMoved(added.encoded_);
+        added.given_ = added.encoded_.writtenPosition();
     }
     added.delivered_ = reads_.running();
     state_.set(State::isFiltered);
@@ -63,6 +64,22 @@ bool Channel::outputEmpty() const noexcept {
     return output_.empty() && !(filtered() && filter().pendingBytes() > 0);
 }
 
+// The usual flush at a flush point: the filter takes all, and the transport, too, so no handler is called. `output_` is
+// plain. False: nothing has been done.
+bool Channel::tryFlushThroughFilter() noexcept {
+    if (!writes_.mayFlush() || !activeFired_ || closed() || !filter().isIdle()) return false;
+    const std::uint64_t given = output_.flushedPosition();
+    writes_.beginFlush(given);
+    sink_->flush(output_);
+    if (!closed() && filter().isIdle() && output_.flushedBytes() == 0) [[likely]] {
+        writes_.endFlush();
+    } else {
+        PipelineEntry entry(*this);
+        afterFlush(given);
+    }
+    return true;
+}
+
 // What filters hold counts as what other threads have submitted does: besides the output.
 void Channel::countEncoded() noexcept {
     const std::size_t before = std::exchange(filter().counted_, filter().pendingBytes());
@@ -79,8 +96,25 @@ void Channel::afterFilterFlush() noexcept {
     }
 }
 
-// As consume().
+// A filter may refuse bytes for a while, and still send its own, such as those of a handshake. One that a listener has
+// added in this flush has bytes that the sink has not been given.
+void Channel::afterEncoding(std::uint64_t given) noexcept {
+    const bool hasUngiven = filter().hasUngiven();
+    if (output_.empty() && !hasUngiven) return;
+    writes_.setFull(filter().pendingBytes() > 0 && !hasUngiven);
+    if (!writes_.full() && (hasUngiven || output_.flushedPosition() > given)) loop_.requestFlushPoint(*this);
+}
+
+// As consume(). What follows in a flush is left to afterFlush().
 bool Channel::consumeEncoded(std::size_t bytes) noexcept {
+    ChannelFilter& highest = filter();
+    const bool isPlain = highest.filterBelow_ == nullptr && highest.encoded_.isPlain();
+    if (isPlain && writes_.flushing() && !closed()) [[likely]]
+        return highest.encoded_.consumePlain(bytes);
+    return consumeEncodedSlow(bytes);
+}
+
+[[gnu::noinline]] bool Channel::consumeEncodedSlow(std::size_t bytes) noexcept {
     if (closed() && detail::isDone(closeState_.status())) return true;
     PipelineEntry entry(*this);
     ChannelOutput& encoded = lowestFilter().encoded_;
@@ -90,7 +124,14 @@ bool Channel::consumeEncoded(std::size_t bytes) noexcept {
     countEncoded();
     if (!closed()) updateWritability();
     if (closed()) return true;
-    if (!encoded.empty()) return false;
+    if (!encoded.empty()) {
+        // The sink goes on with what it was given. What has been encoded since is given to it at a flush point.
+        if (!writes_.flushing() && encoded.writtenPosition() >= lowestFilter().given_) {
+            writes_.setFull(false);
+            loop_.requestFlushPoint(*this);
+        }
+        return false;
+    }
     if (!writes_.flushing() && !outputEmpty()) {
         writes_.setFull(false);
         loop_.requestFlushPoint(*this);

@@ -87,15 +87,14 @@ void Channel::headFlush() {
 
 // Usually no promise and no event depends on the bytes: the sink alone is called.
 void Channel::onFlushPoint() noexcept {
-    const bool isPlain =
-        output_.isPlain() && isWritable() && active() && writes_.mayFlushDirectly() && output_.flushedBytes() > 0;
-    if (!isPlain) {
+    const bool isPlain = output_.isPlain() && isWritable() && active() && output_.flushedBytes() > 0;
+    if (isPlain && writes_.mayFlushDirectly()) {
+        sink_->flush(output_);
+        if (output_.flushedBytes() > 0) writes_.wait(output_.flushedPosition());
+    } else if (!isPlain || !filtered() || !tryFlushThroughFilter()) {
         if (tearDownDue_) return tearDownAtFlushPoint();
         flushNow();
         if (filtered()) filter().leaveBlock();
-    } else {
-        sink_->flush(output_);
-        if (output_.flushedBytes() > 0) writes_.wait(output_.flushedPosition());
     }
     output_.leaveBlock();
 }
@@ -114,16 +113,18 @@ void Channel::onFlushPoint() noexcept {
     const std::uint64_t given = output_.flushedPosition();
     writes_.beginFlush(given);
     sink_->flush(output_);
+    afterFlush(given);
+}
+
+// Context: a pipeline entry. `given`: the end of what the sink was to take.
+void Channel::afterFlush(std::uint64_t given) noexcept {
     writes_.endFlush();
     if (filtered()) afterFilterFlush();
     if (closed()) return;  // the tear-down task fails the rest
     updateWritability();
-    if (closed() || output_.empty()) return;
-    if (filtered()) {  // a filter may refuse bytes for a while, and still send its own, such as those of a handshake
-        writes_.setFull(filter().pendingBytes() > 0);
-        if (!writes_.full() && output_.flushedPosition() > given) loop_.requestFlushPoint(*this);
-        return;
-    }
+    if (closed()) return;
+    if (filtered()) return afterEncoding(given);
+    if (output_.empty()) return;
     writes_.setFull(!output_.bytesOnly() || output_.writtenPosition() < given);
     if (!writes_.full()) loop_.requestFlushPoint(*this);
 }

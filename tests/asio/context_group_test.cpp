@@ -177,7 +177,8 @@ TEST(ContextGroupTest, ALongQueueLeavesChannelsTheirTurn) {
         });
     }
     posted = true;
-    while (left > all - 1'000) std::this_thread::yield();  // many turns: events of the start are no reason to look any more
+    while (left > all - 1'000)
+        std::this_thread::yield();  // many turns: events of the start are no reason to look any more
     test::BlockingPeer peer(server.localAddress());
     for (int i = 0; i < 3; ++i) EXPECT_EQ(test::echoed(peer, "hello"), "hello");
     EXPECT_GT(left, 0);

@@ -103,6 +103,43 @@ TEST(ChannelFilter, AListenerOfAWriteMayAddIt) {
     EXPECT_EQ(channel.sink->written, "before" + xored("after", key));
 }
 
+TEST(ChannelFilter, AListenerMayAddItBetweenTwoWritesOfAFlush) {
+    ScriptedChannel channel;
+    channel.start();
+    channel.sink->writesOncePerFlush = true;
+    channel.sink->room = 6;
+    const ChannelPromise promise = channel->newPromise();
+    promise.addListener([&](const ChannelFuture&) {
+        channel.sink->room = 1000;
+        addXor(channel);
+        channel->writeAndFlush(Message(Buffer::copyOf("after")));
+    });
+    channel->writeAndFlush(Message(Buffer::copyOf("before")), promise);
+    channel->writeAndFlush(Message(Buffer::copyOf(" and ")));
+    channel.run();
+    EXPECT_EQ(channel.sink->written, "before and " + xored("after", key));
+}
+
+TEST(ChannelFilter, ItsOwnBytesDuringASendFollowIt) {
+    ScriptedChannel channel;
+    channel.start();
+    XorFilter& filter = addXor(channel);
+    channel.sink->reportsLater = true;
+    const std::string large(ChannelFilter::mostEncoded + 1000, 'x');
+    channel->writeAndFlush(Message(Buffer::copyOf(large)));
+    channel.run();
+    const std::size_t first = channel.sink->written.size();
+    ASSERT_LT(first, large.size());
+    filter.greet("hello");
+    channel.run();
+    EXPECT_EQ(channel.sink->written.size(), first) << "the sink has not reported";
+    channel.sink->reportsLater = false;
+    channel->onWritten(first);
+    channel.run();
+    EXPECT_EQ(channel.sink->written.size(), large.size() + 5);
+    EXPECT_EQ(channel->pendingBytes(), 0u);
+}
+
 TEST(ChannelFilter, GetsTheBytesThatHaveAlreadyArrived) {
     ScriptedChannel channel;
     std::string log;
@@ -144,6 +181,25 @@ TEST(ChannelFilter, W3_WhatItHoldsCountsForTheWatermarks) {
     channel->onWritable();
     channel.run();
     EXPECT_TRUE(channel->isWritable());
+    EXPECT_EQ(channel->pendingBytes(), 0u);
+}
+
+TEST(ChannelFilter, WhatAFullSocketDoesNotTakeWaitsAndCounts) {
+    ScriptedChannel channel;
+    channel.start();
+    addXor(channel);
+    channel.sink->room = 2;
+    channel->writeAndFlush(Message(Buffer::copyOf("hello")));
+    channel.run();
+    EXPECT_EQ(channel.sink->written, xored("he", key));
+    EXPECT_EQ(channel->pendingBytes(), 3u);
+    channel->writeAndFlush(Message(Buffer::copyOf(" you")));
+    channel.run();
+    EXPECT_EQ(channel.sink->written, xored("he", key)) << "the socket is full";
+    channel.sink->room = 10;
+    channel->onWritable();
+    channel.run();
+    EXPECT_EQ(channel.sink->written, xored("hello you", key));
     EXPECT_EQ(channel->pendingBytes(), 0u);
 }
 

@@ -26,7 +26,7 @@ class Samples(unittest.TestCase):
     def setUp(self):
         self.run_ = perfRun()
         self.options = types.SimpleNamespace(warmup_ms=1, duration_ms=1, serverCpus=[0], clientCpus=[0], threshold_ns=100, keep_samples=False)
-        self.implementation = types.SimpleNamespace(warmup=0, path='/none', name='weft')
+        self.implementation = types.SimpleNamespace(warmup=0, path='/none', name='weft', bodyBytes=None)
         self.run_.machine.probe = lambda build: 50
 
     def take(self, server, openLoop=None):

@@ -68,6 +68,21 @@ TEST(SslEngine, SmallBuffersGiveTheSameBytes) {
     EXPECT_EQ(pair.server.received, "no seven bytes of this are more than the Buffer takes");
 }
 
+TEST(SslEngine, RecordsThatFillTheirBufferExactlyAreData) {
+    EnginePair pair;
+    pair.run();
+    pair.client.send(std::string(SslEngine::youngBytes, 'y'));
+    pair.run();
+    const std::string record(SslEngine::mostPlaintext, 'x');
+    for (int i = 0; i < 300; ++i) {
+        pair.server.received.clear();
+        pair.client.send(record);
+        pair.run();
+        ASSERT_EQ(pair.server.received, record) << i << " " << pair.server.engine.errorText();
+        EXPECT_FALSE(pair.server.engine.holdsInput());
+    }
+}
+
 // Each record ends a call of libssl, but not one of receive(): pipelined requests are one Buffer.
 TEST(SslEngine, RecordsThatArrivedTogetherAreReadTogether) {
     EnginePair pair;

@@ -2,12 +2,13 @@
 """Question: what does the same answer cost in nginx, which gives it from its configuration (`return 200`)?
 
 Becomes an nginx of one process. nginx cannot say which port it took, so it must be told one. With --answer-ids
-(response_varied) each answer has an id in a header, of 32 digits. With --tls (tls_plaintext) it makes itself a certificate.
+(response_varied) each answer has an id in a header, of 32 digits. With --tls (tls_*) it makes itself a certificate, with --rsa
+one of RSA-2048, and with --body-bytes it answers from a file of that size.
 """
 
+import argparse
 import os
 import subprocess
-import sys
 import tempfile
 
 CONFIGURATION = '''
@@ -29,7 +30,7 @@ http {
     scgi_temp_path scgi;
     server {
         listen %s backlog=4096 %s;
-        location = /plaintext { %s return 200 "Hello, World!"; }
+        location = /plaintext { %s %s }
         location / { return 404; }
     }
 }
@@ -37,26 +38,45 @@ http {
 
 
 def main():
-    tls = '--tls' in sys.argv
-    arguments = [each for each in sys.argv[1:] if each not in ('--answer-ids', '--tls')]
-    if len(arguments) != 2 or arguments[0] != '--listen':
-        sys.exit('usage: plaintext_nginx --listen ADDR:PORT [--answer-ids] [--tls]')
-    header = 'add_header X-Request-Id $request_id;' if '--answer-ids' in sys.argv else ''
+    options = readOptions()
+    header = 'add_header X-Request-Id $request_id;' if options.answer_ids else ''
     prefix = os.path.join(tempfile.gettempdir(), f'weft-perf-nginx-{os.getuid()}')
     os.makedirs(prefix, exist_ok=True)
     configuration = os.memfd_create('nginx.conf', 0)
-    secure = f'ssl; {certificate(prefix)} ssl_protocols TLSv1.3' if tls else ''
-    os.write(configuration, (CONFIGURATION % (arguments[1], secure, header)).encode())
+    secure = f'ssl; {certificate(prefix, options.rsa)} ssl_protocols TLSv1.3' if options.tls else ''
+    answer = CONFIGURATION % (options.listen, secure, header, body(prefix, options.body_bytes))
+    os.write(configuration, answer.encode())
     os.environ['PATH'] = os.environ.get('PATH', '') + ':/usr/sbin'
     os.execvp('nginx', ['nginx', '-p', prefix, '-c', f'/proc/self/fd/{configuration}'])
 
 
-def certificate(prefix):
+def readOptions():
+    parser = argparse.ArgumentParser(prog='plaintext_nginx')
+    parser.add_argument('--listen', required=True, metavar='ADDR:PORT')
+    parser.add_argument('--answer-ids', action='store_true')
+    parser.add_argument('--tls', action='store_true')
+    parser.add_argument('--rsa', action='store_true')
+    parser.add_argument('--body-bytes', type=int, default=0, metavar='N')
+    return parser.parse_args()
+
+
+def certificate(prefix, rsa):
     """The lines of the configuration for a certificate that is made in the directory `prefix`."""
     files = [os.path.join(prefix, name) for name in ('server.crt', 'server.key')]
-    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2',
-                    '-subj', '/CN=localhost', '-out', files[0], '-keyout', files[1]], check=True, stderr=subprocess.DEVNULL)
+    kind = ['rsa:2048'] if rsa else ['ec', '-pkeyopt', 'ec_paramgen_curve:P-256']
+    subprocess.run(['openssl', 'req', '-x509', '-newkey', *kind, '-nodes', '-days', '2', '-subj', '/CN=localhost',
+                    '-out', files[0], '-keyout', files[1]], check=True, stderr=subprocess.DEVNULL)
     return f'ssl_certificate {files[0]}; ssl_certificate_key {files[1]};'
+
+
+def body(prefix, size):
+    """The line of the configuration for a body of `size` bytes; 0: of "Hello, World!"."""
+    if size == 0:
+        return 'return 200 "Hello, World!";'
+    path = os.path.join(prefix, f'body-{size}')
+    with open(path, 'w') as file:
+        file.write('x' * size)
+    return f'alias {path};'
 
 
 if __name__ == '__main__':

@@ -1,6 +1,7 @@
 // Question: what do the kernel and libssl alone charge for a request and its answer over TLS on one thread?
 // The loop of plaintext/floor_epoll with libssl between: a BIO that reads records from the received bytes and writes
-// them into the output of the turn. One recv, one SSL_write of all answers and one send for each read batch.
+// them into the output of the turn. One recv, one SSL_write of all answers and one send of up to 256 KiB for each read
+// batch. With --set-fd libssl reads and writes the socket itself, a record at a time, as in most programs.
 
 #include <sys/epoll.h>
 
@@ -10,16 +11,16 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
-#include "../../support/canned_response.hpp"
 #include "../../support/endpoint.hpp"
 #include "../../support/quit_signals.hpp"
 #include "../../support/request_counter.hpp"
-#include "../../support/tls_identity.hpp"
+#include "../../support/tls_server.hpp"
 
 namespace weft::perf {
 namespace {
 
 constexpr std::size_t readSize = 16 * 1024;
+constexpr std::size_t mostOutput = 256 * 1024;  // before it is sent
 
 struct Connection {
     ~Connection() {
@@ -31,7 +32,9 @@ struct Connection {
     RequestCounter requests;
     const char* input = nullptr;  // received, and not read by libssl
     std::size_t inputSize = 0;
-    std::string output;  // records that the kernel has not accepted
+    std::size_t owed = 0;  // bytes of answers that are not encrypted
+    std::string output;    // records
+    std::size_t sent = 0;  // of them, to the kernel
 };
 
 // ---- the BIO ----
@@ -63,7 +66,7 @@ long control(BIO*, int command, long, void*) {
     return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
-SSL* makeSsl(SSL_CTX* context, Connection& connection) {
+BIO* recordBio(Connection& connection) {
     static BIO_METHOD* const method = [] {
         BIO_METHOD* const made = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "floor");
         BIO_meth_set_read(made, &readInput);
@@ -74,14 +77,11 @@ SSL* makeSsl(SSL_CTX* context, Connection& connection) {
     BIO* const bio = BIO_new(method);
     BIO_set_data(bio, &connection);
     BIO_set_init(bio, 1);
-    SSL* const ssl = SSL_new(context);
-    SSL_set_bio(ssl, bio, bio);
-    SSL_set_accept_state(ssl);
-    return ssl;
+    return bio;
 }
 
-SSL_CTX* makeContext() {
-    const TlsIdentity identity = makeTlsIdentity();
+SSL_CTX* makeContext(const TlsFlags& flags) {
+    const TlsIdentity identity = makeTlsIdentity(flags.rsa);
     SSL_CTX* const context = SSL_CTX_new(TLS_server_method());
     const auto reading = [](const std::string& text) {
         return BIO_new_mem_buf(text.data(), static_cast<int>(text.size()));
@@ -99,7 +99,8 @@ SSL_CTX* makeContext() {
 
 class Server {
   public:
-    explicit Server(const sockaddr_in& address) : context_(makeContext()) {
+    Server(const sockaddr_in& address, const TlsFlags& flags, bool setFd)
+        : context_(makeContext(flags)), setFd_(setFd), answers_(flags.bodyBytes) {
         quitFd_ = quitSignals();
         epollFd_ = epoll_create1(EPOLL_CLOEXEC);
         listenFd_ = listenAndAnnounce(address);
@@ -116,7 +117,7 @@ class Server {
                 void* const who = events[i].data.ptr;
                 if (who == &quitFd_) return;
                 if (who == &listenFd_) acceptAll();
-                else serve(*static_cast<Connection*>(who), events[i].events);
+                else serve(*static_cast<Connection*>(who));
             }
         }
     }
@@ -133,47 +134,80 @@ class Server {
         }
     }
 
-    void serve(Connection& connection, std::uint32_t events) {
-        if (events & EPOLLOUT) {
-            if (!sendOutput(connection) || !connection.output.empty()) return;
-            return watch(EPOLL_CTL_MOD, connection.fd, EPOLLIN, &connection);
+    // A connection that waits for the kernel to take answers reads nothing.
+    void serve(Connection& connection) {
+        if (connection.ssl == nullptr) open(connection);
+        const bool waited = waits(connection);
+        if ((!waited && !receive(connection)) || !answer(connection)) return close(connection);
+        if (waits(connection) != waited) watch(EPOLL_CTL_MOD, connection.fd, waited ? EPOLLIN : EPOLLOUT, &connection);
+    }
+
+    static bool waits(const Connection& connection) { return !connection.output.empty() || connection.owed > 0; }
+
+    void open(Connection& connection) {
+        connection.ssl = SSL_new(context_);
+        if (setFd_) {
+            SSL_set_fd(connection.ssl, connection.fd);
+        } else {
+            BIO* const bio = recordBio(connection);
+            SSL_set_bio(connection.ssl, bio, bio);
         }
-        const ssize_t got = recv(connection.fd, buffer_, readSize, 0);
-        if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-        if (got <= 0) return close(connection);
-        connection.input = buffer_;
-        connection.inputSize = static_cast<std::size_t>(got);
-        if (!receive(connection)) return close(connection);
-        if (!connection.output.empty() && sendOutput(connection) && !connection.output.empty())
-            watch(EPOLL_CTL_MOD, connection.fd, EPOLLOUT, &connection);
+        SSL_set_accept_state(connection.ssl);
     }
 
     // False: the connection has ended.
     bool receive(Connection& connection) {
-        if (connection.ssl == nullptr) connection.ssl = makeSsl(context_, connection);
-        std::size_t answers = 0;
-        while (connection.inputSize > 0 || SSL_pending(connection.ssl) > 0) {
-            if (ERR_peek_error() != 0) ERR_clear_error();
-            const int size = SSL_read(connection.ssl, plain_, sizeof plain_);
-            if (size > 0) answers += connection.requests.count(plain_, static_cast<std::size_t>(size));
-            else if (SSL_get_error(connection.ssl, size) != SSL_ERROR_WANT_READ) return false;
-        }
-        block_.begin(answers);
-        for (std::size_t owed = answers * block_.response.size(); owed > 0;) {
-            const std::string_view next = block_.owed(owed).substr(0, sizeof plain_);
-            const int sent = SSL_write(connection.ssl, next.data(), static_cast<int>(next.size()));
-            if (sent <= 0) return false;
-            owed -= static_cast<std::size_t>(sent);
-        }
+        if (setFd_) return readRecords(connection);
+        const ssize_t got = recv(connection.fd, buffer_, readSize, 0);
+        if (got <= 0) return got < 0 && (errno == EAGAIN || errno == EINTR);
+        connection.input = buffer_;
+        connection.inputSize = static_cast<std::size_t>(got);
+        while (connection.inputSize > 0 || SSL_pending(connection.ssl) > 0)
+            if (!readRecords(connection)) return false;
         return true;
     }
 
-    // False: it has been closed.
-    bool sendOutput(Connection& connection) {
-        const ssize_t sent = send(connection.fd, connection.output.data(), connection.output.size(), MSG_NOSIGNAL);
-        if (sent < 0 && errno != EAGAIN && errno != EINTR) return close(connection), false;
-        if (sent > 0) connection.output.erase(0, static_cast<std::size_t>(sent));
+    // Until libssl wants more input, or after one record where it does not read the socket.
+    bool readRecords(Connection& connection) {
+        for (;;) {
+            clearErrors();
+            const int size = SSL_read(connection.ssl, plain_, sizeof plain_);
+            if (size <= 0) return SSL_get_error(connection.ssl, size) == SSL_ERROR_WANT_READ;
+            connection.owed +=
+                connection.requests.count(plain_, static_cast<std::size_t>(size)) * answers_.answer().size();
+            if (!setFd_) return true;
+        }
+    }
+
+    // Encrypts and sends what is owed, as far as the kernel takes it. False: the connection has ended.
+    bool answer(Connection& connection) {
+        do {
+            while (connection.owed > 0 && connection.output.size() < mostOutput) {
+                const std::string_view next = answers_.owed(connection.owed).substr(0, sizeof plain_);
+                clearErrors();
+                const int sent = SSL_write(connection.ssl, next.data(), static_cast<int>(next.size()));
+                if (sent <= 0) return SSL_get_error(connection.ssl, sent) == SSL_ERROR_WANT_WRITE;
+                connection.owed -= static_cast<std::size_t>(sent);
+            }
+            if (!sendOutput(connection)) return false;
+        } while (connection.owed > 0 && connection.output.empty());
         return true;
+    }
+
+    static bool sendOutput(Connection& connection) {
+        if (connection.output.empty()) return true;
+        const ssize_t sent = send(connection.fd, connection.output.data() + connection.sent,
+                                  connection.output.size() - connection.sent, MSG_NOSIGNAL);
+        if (sent < 0) return errno == EAGAIN || errno == EINTR;
+        connection.sent += static_cast<std::size_t>(sent);
+        if (connection.sent < connection.output.size()) return true;
+        connection.output.clear();
+        connection.sent = 0;
+        return true;
+    }
+
+    static void clearErrors() {
+        if (ERR_peek_error() != 0) ERR_clear_error();
     }
 
     void close(Connection& connection) { connections_.erase(connection.fd); }
@@ -186,10 +220,11 @@ class Server {
     }
 
     SSL_CTX* const context_;
+    const bool setFd_;
+    const TlsAnswers answers_;
     int quitFd_ = -1;
     int epollFd_ = -1;
     int listenFd_ = -1;
-    CannedBlock<false> block_;
     std::unordered_map<int, std::unique_ptr<Connection>> connections_;
     char buffer_[readSize];
     char plain_[readSize];
@@ -199,9 +234,12 @@ class Server {
 }  // namespace weft::perf
 
 int main(int argc, char** argv) {
-    weft::perf::Flags flags(argc, argv, "--listen ADDR:PORT");
-    const sockaddr_in address = weft::perf::endpointFlag(flags, "--listen");
+    using namespace weft::perf;
+    Flags flags(argc, argv, std::string("--listen ADDR:PORT [--set-fd] ") + TlsFlags::usage);
+    const sockaddr_in address = endpointFlag(flags, "--listen");
+    const bool setFd = flags.present("--set-fd");
+    const TlsFlags wanted(flags);
     flags.finish();
-    weft::perf::Server(address).run();
+    Server(address, wanted, setFd).run();
     return 0;
 }

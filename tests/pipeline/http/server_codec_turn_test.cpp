@@ -56,6 +56,42 @@ struct ServerCodecTurn : testing::Test {
     Connection b{loop, [this](ChannelHandlerContext& ctx, FullRequest& request) { answer(ctx, request); }};
 };
 
+// Between the codec and the head.
+struct SeesFlushes final : ChannelOutboundHandler {
+    explicit SeesFlushes(int& count) : count(count) {}
+    void flush(ChannelHandlerContext& ctx) override {
+        ++count;
+        ctx.flush();
+    }
+    int& count;
+};
+struct SeesNoWrites final : ChannelInboundHandler {
+    void channelInactive(ChannelHandlerContext& ctx) override { ctx.fireChannelInactive(); }
+};
+struct SeesWrites final : ChannelOutboundHandler {
+    explicit SeesWrites(std::string& log) : log(log) {}
+    void write(ChannelHandlerContext& ctx, Message&& message, ChannelPromise promise) override {
+        log += message.get<Buffer>().view();
+        ctx.write(std::move(message), std::move(promise));
+    }
+    std::string& log;
+};
+
+TEST_F(ServerCodecTurn, HandlersBeforeTheCodecSeeWhatTheyHandle) {
+    int flushes = 0;
+    std::string log;
+    a.channel->pipeline().addFirst<SeesFlushes>(flushes).addFirst<SeesNoWrites>();
+    b.channel->pipeline().addFirst<SeesWrites>(log).addFirst<SeesNoWrites>();
+    start();
+    a.hear(named("/a"));
+    b.hear(named("/b"));
+    loop.runTasks();
+    EXPECT_EQ(flushes, 1);
+    EXPECT_TRUE(a.said().ends_with("</a>"));
+    EXPECT_TRUE(log.ends_with("</b>"));
+    EXPECT_EQ(b.said(), log);
+}
+
 TEST_F(ServerCodecTurn, EachConnectionGetsItsOwnAnswers) {
     start();
     for (int turn = 0; turn < 3; ++turn) {

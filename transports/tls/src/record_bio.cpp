@@ -14,24 +14,28 @@ namespace weft::detail {
 // ---- input ----
 
 void RecordBio::feed(Buffer&& bytes) {
-    if (bytes.empty()) return;
-    inputBytes_ += bytes.readableBytes();
-    try {
-        input_.push(std::move(bytes));
-    } catch (...) {
-        inputBytes_ -= bytes.readableBytes();
-        throw;
+    const std::size_t size = bytes.readableBytes();
+    if (size == 0) return;
+    if (front_.empty()) {
+        front_ = std::move(bytes);
+    } else {
+        more_.push(std::move(bytes));
     }
+    inputBytes_ += size;
 }
 
 unsigned char RecordBio::at(std::size_t index) const noexcept {
-    std::size_t piece = 0;
-    for (; index >= input_[piece].readableBytes(); ++piece) index -= input_[piece].readableBytes();
-    return static_cast<unsigned char>(input_[piece].view()[index]);
+    const Buffer* piece = &front_;
+    for (std::size_t i = 0; index >= piece->readableBytes(); ++i) {
+        index -= piece->readableBytes();
+        piece = &more_[i];
+    }
+    return static_cast<unsigned char>(piece->readData()[index]);
 }
 
 void RecordBio::clear() noexcept {
-    input_.truncate(0);
+    front_ = Buffer();
+    more_.truncate(0);
     inputBytes_ = 0;
 }
 
@@ -39,23 +43,26 @@ void RecordBio::clear() noexcept {
 bool RecordBio::beginRecord() noexcept {
     if (allowed_ == 0 || !wholeHeader()) return false;
     --allowed_;
-    left_ = headerBytes + (std::size_t{at(3)} << 8) + at(4);
+    left_ = recordBytes();
     return true;
 }
 
 std::size_t RecordBio::take(char* into, std::size_t most) noexcept {
     std::size_t taken = 0;
     while (taken < most && inputBytes_ > 0) {
-        Buffer& front = input_.front();
-        const std::size_t bytes = std::min(front.readableBytes(), most - taken);
-        std::memcpy(into + taken, front.readData(), bytes);
-        front.consumed(bytes);
-        if (front.empty()) input_.drop();
+        const std::size_t bytes = std::min(front_.readableBytes(), most - taken);
+        std::memcpy(into + taken, front_.readData(), bytes);
+        front_.consumed(bytes);
         inputBytes_ -= bytes;
         taken += bytes;
+        if (front_.empty()) dropFront();
     }
     left_ -= taken;
     return taken;
+}
+
+void RecordBio::dropFront() noexcept {
+    front_ = more_.empty() ? Buffer() : more_.pop();
 }
 
 // ---- libssl's side ----
@@ -64,24 +71,29 @@ RecordBio& RecordBio::of(bio_st* bio) noexcept {
     return *static_cast<RecordBio*>(::BIO_get_data(bio));
 }
 
+// libssl looks at the flags of a call that has failed only.
 int RecordBio::readInto(bio_st* bio, char* into, std::size_t most, std::size_t* read) noexcept {
     RecordBio& self = of(bio);
-    ::BIO_clear_retry_flags(bio);
     *read = 0;
-    if (self.left_ > 0 || self.beginRecord()) *read = self.take(into, std::min(most, self.left_));
-    if (*read > 0) return 1;
+    if (self.left_ > 0 || self.beginRecord()) {
+        const std::size_t wanted = std::min(most, self.left_);
+        *read = self.take(into, wanted);
+        if (*read > 0) [[likely]]
+            return 1;
+    }
+    ::BIO_clear_retry_flags(bio);
     if (!self.atEnd()) BIO_set_retry_read(bio);
     return 0;
 }
 
 int RecordBio::writeFrom(bio_st* bio, const char* from, std::size_t bytes, std::size_t* written) noexcept {
     RecordBio& self = of(bio);
-    ::BIO_clear_retry_flags(bio);
-    *written = 0;
     try {
         std::memcpy(self.output_->room(bytes), from, bytes);
     } catch (const std::bad_alloc&) {
+        ::BIO_clear_retry_flags(bio);
         self.ranOutOfMemory_ = true;
+        *written = 0;
         return 0;
     }
     self.output_->produced(bytes);

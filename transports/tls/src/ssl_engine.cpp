@@ -73,8 +73,6 @@ bool SslEngine::open() {
     bio_st* const bio = ssl_ != nullptr ? bio_.open() : nullptr;
     if (bio == nullptr) return fail(fromErrno(ENOMEM)), false;
     ::SSL_set_bio(ssl_, bio, bio);
-    ::SSL_set_msg_callback(ssl_, &SslEngine::onMessage);
-    SSL_set_msg_callback_arg(ssl_, this);
     SSL_set_app_data(ssl_, this);
     return true;
 }
@@ -145,6 +143,8 @@ SslEngine::Step SslEngine::handshake() {
     const int result = ::SSL_do_handshake(ssl_);
     if (result == 1) {
         established_ = true;
+        hasPending_ = ::SSL_has_pending(ssl_) != 0;  // TLS 1.2 allows more behind the last message
+        watchMessages();
         return Step::handshakeDone;
     }
     switch (::SSL_get_error(ssl_, result)) {
@@ -194,7 +194,7 @@ unsigned SslEngine::mostHandshakes() const noexcept {
 
 SslEngine::Step SslEngine::readRecords(Buffer& plain) {
     const std::size_t before = plain.readableBytes();
-    while (plain.writableBytes() > 0 && (::SSL_has_pending(ssl_) != 0 || bio_.readable()) && readOne(plain)) {
+    while (plain.writableBytes() > 0 && (hasPending_ || bio_.readable()) && readOne(plain)) {
     }
     if (plain.readableBytes() > before) return Step::plaintext;  // the next call returns what followed
     if (failed()) return Step::failed;
@@ -207,11 +207,14 @@ bool SslEngine::readOne(Buffer& plain) {
     const unsigned counted = emptyInRow_;
     bio_.allow(1);
     clearErrors();
-    if (::SSL_read_ex(ssl_, plain.writeData(), plain.writableBytes(), &bytes) == 1) {
+    const std::size_t room = plain.writableBytes();
+    if (::SSL_read_ex(ssl_, plain.writeData(), room, &bytes) == 1) [[likely]] {
         plain.produced(bytes);
+        hasPending_ = bytes == room && ::SSL_has_pending(ssl_) != 0;
         countRecord(true);
         return true;
     }
+    hasPending_ = false;
     if (bio_.betweenRecords() && counted == emptyInRow_) countRecord(false);
     if (isFlood()) return fail(SslError::tooManyEmptyRecords), false;
     switch (::SSL_get_error(ssl_, 0)) {
@@ -234,11 +237,19 @@ void SslEngine::countRecord(bool hasData) noexcept {
     if (!hasData) ++emptyRecords_;
 }
 
+// All that a client may send in TLS 1.3 is a key update, which ends its record (RFC 8446, section 5.1): the records are
+// counted anyway.
+void SslEngine::watchMessages() noexcept {
+    if (context_->isServer && ::SSL_version(ssl_) == TLS1_3_VERSION) return;
+    ::SSL_set_msg_callback(ssl_, &SslEngine::onMessage);
+    SSL_set_msg_callback_arg(ssl_, this);
+}
+
 // Messages after the handshake: libssl answers as many as a record has, so a flood is stopped between two of them. What
 // is left of the record is then dropped, as after a close_notify.
 void SslEngine::onMessage(int isWritten, int, int type, const void*, std::size_t, ssl_st* ssl, void* engine) noexcept {
     SslEngine& self = *static_cast<SslEngine*>(engine);
-    if (!self.established_ || isWritten != 0 || type != SSL3_RT_HANDSHAKE) return;
+    if (isWritten != 0 || type != SSL3_RT_HANDSHAKE) return;
     self.countRecord(false);
     if (self.isFlood()) ::SSL_set_shutdown(ssl, SSL_RECEIVED_SHUTDOWN);
 }
@@ -270,14 +281,6 @@ void SslEngine::closeOutput(ChannelOutput& wire) {
     if (::SSL_shutdown(ssl_) < 0) fail();
 }
 
-bool SslEngine::hasInput() const noexcept {
-    return failed() || peerClosed_ || bio_.readable() || (ssl_ != nullptr && ::SSL_has_pending(ssl_) != 0);
-}
-
-bool SslEngine::holdsInput() const noexcept {
-    return bio_.inputBytes() > 0 || !bio_.betweenRecords() || (ssl_ != nullptr && ::SSL_has_pending(ssl_) != 0);
-}
-
 bool SslEngine::isServer() const noexcept {
     return context_->isServer;
 }
@@ -288,7 +291,7 @@ bool SslEngine::isWaitingForPeer() const noexcept {
 
 void SslEngine::releaseBuffers() noexcept {
     // libssl before 3.0.14 frees a buffer that holds a part of a record (CVE-2024-4741).
-    if (!established_ || failed() || !bio_.betweenRecords() || ::SSL_has_pending(ssl_) != 0) return;
+    if (!established_ || failed() || !bio_.betweenRecords() || hasPending_) return;
     sentYoung_ = 0;
     ::SSL_free_buffers(ssl_);
 }

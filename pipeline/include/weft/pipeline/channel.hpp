@@ -292,6 +292,7 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
 
     void onFlushPoint() noexcept override;
     void flushNow() noexcept;
+    void afterFlush(std::uint64_t given) noexcept;
     bool consume(std::size_t bytes) noexcept;
     void writable() noexcept;
     void failOutput(ErrorCode error) noexcept;
@@ -300,10 +301,13 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
     bool filtered() const noexcept { return state_.is(State::isFiltered); }
     ChannelFilter& filter() const noexcept;  // the highest one
     ChannelFilter& lowestFilter() const noexcept;
+    bool tryFlushThroughFilter() noexcept;
     bool outputEmpty() const noexcept;
     bool consumeEncoded(std::size_t bytes) noexcept;
+    bool consumeEncodedSlow(std::size_t bytes) noexcept;
     void countEncoded() noexcept;
     void afterFilterFlush() noexcept;
+    void afterEncoding(std::uint64_t given) noexcept;
     void failOutputWrites(const std::exception_ptr& cause);
     void updateWritability() noexcept;
     void changeWritability(std::uint32_t set, std::uint32_t clear) noexcept;

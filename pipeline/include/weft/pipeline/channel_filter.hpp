@@ -94,6 +94,17 @@ class ChannelFilter : public ChannelSink {
 
     ChannelOutput& plain() const noexcept;
     ChannelFilter& lowest() noexcept;
+    // True if it is the only filter, and nothing waits in it.
+    bool isIdle() const noexcept {
+        return filterBelow_ == nullptr && encoded_.isPlain() && encoded_.pendingBytes() == 0 && counted_ == 0 &&
+               !outputError_;
+    }
+    bool encodeRun(ChannelOutput& plain);
+    void flushBelow();
+    // Bytes of this filter, or of one below, have been flushed, and what is below has not been given them.
+    bool hasUngiven() const noexcept {
+        return encoded_.flushedPosition() > given_ || (filterBelow_ != nullptr && filterBelow_->hasUngiven());
+    }
     bool encodeFlushed(ChannelOutput& plain, std::size_t most);
     void encodeRest();
     void share();
@@ -109,6 +120,7 @@ class ChannelFilter : public ChannelSink {
     ChannelFilter* above_ = nullptr;        // null: the channel itself
     ChannelOutput encoded_;
     ErrorCode outputError_;    // of encode(); the channel has not been told
+    std::uint64_t given_ = 0;  // the end of the bytes of encoded_ that what is below has been given
     std::size_t counted_ = 0;  // of the highest filter: what the channel counts as pending
     bool delivered_ = false;   // in the running read cycle
 };

@@ -1,5 +1,5 @@
 // EncoderCalls: the usual cases of output(), finishOutput() and flush() of a context, inlined for the library's
-// codecs, whose usual place is directly after the head.
+// codecs, whose usual place is directly after the head, or after handlers that see no writes, such as an SslHandler.
 #pragma once
 
 #include <weft/pipeline/channel.hpp>
@@ -26,7 +26,8 @@ class EncoderCalls {
 
   private:
     static bool isFirst(const ChannelHandlerContext& ctx) noexcept {
-        return ctx.channel_.pipeline_.isHead(*ctx.previous_);
+        const ChannelPipeline& pipeline = ctx.channel_.pipeline_;
+        return pipeline.isHead(*ctx.previous_) || pipeline.isHead(ctx.nextOutbound(Event::write | Event::flush));
     }
 };
 

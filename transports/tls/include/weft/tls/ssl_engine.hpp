@@ -100,9 +100,9 @@ class SslEngine final : public SslSession {
     // received, TLS 1.3 forbids to send.
     bool isWaitingForPeer() const noexcept;
     // Whether receive() may have something to do.
-    bool hasInput() const noexcept;
+    bool hasInput() const noexcept { return bio_.readable() || failed() || peerClosed_ || hasPending_; }
     // Whether bytes have been fed that are not in the plaintext yet, such as a part of a record.
-    bool holdsInput() const noexcept;
+    bool holdsInput() const noexcept { return bio_.inputBytes() > 0 || !bio_.betweenRecords() || hasPending_; }
     bool failed() const noexcept { return failure_ != nullptr; }
     ErrorCode error() const noexcept;
     // libssl's reasons; may be empty. Valid as long as the engine.
@@ -135,6 +135,7 @@ class SslEngine final : public SslSession {
     Step handshake();
     Step readRecords(Buffer& plain);
     bool readOne(Buffer& plain);
+    void watchMessages() noexcept;
     static void onMessage(int isWritten, int version, int type, const void* bytes, std::size_t size, ssl_st* ssl,
                           void* engine) noexcept;
     bool isFlood() const noexcept;
@@ -158,6 +159,7 @@ class SslEngine final : public SslSession {
     bool choosing_ = false;   // between needContext and choose()
     bool resumes_ = false;    // the handshake goes on without input
     bool established_ = false;
+    bool hasPending_ = false;  // libssl may have the rest of a record whose data did not fit
     bool peerClosed_ = false;
     bool closed_ = false;  // our close_notify was sent
     std::size_t sentYoung_ = 0;

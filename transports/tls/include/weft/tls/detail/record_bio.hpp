@@ -32,7 +32,7 @@ class RecordBio {
     unsigned char at(std::size_t index) const noexcept;
     // Bytes that have been fed and not handed out.
     std::size_t inputBytes() const noexcept { return inputBytes_; }
-    std::size_t inputBuffers() const noexcept { return input_.size(); }
+    std::size_t inputBuffers() const noexcept { return front_.empty() ? 0 : 1 + more_.size(); }
     // Drops the input.
     void clear() noexcept;
 
@@ -57,10 +57,13 @@ class RecordBio {
     static long control(bio_st* bio, int command, long number, void* pointer) noexcept;
 
     bool beginRecord() noexcept;
+    std::size_t recordBytes() const noexcept { return headerBytes + (std::size_t{at(3)} << 8) + at(4); }
     bool atEnd() const noexcept { return ended_ && (left_ > 0 ? inputBytes_ == 0 : !wholeHeader()); }
     std::size_t take(char* into, std::size_t most) noexcept;
+    void dropFront() noexcept;
 
-    Ring<Buffer> input_;
+    Buffer front_;  // of the input; empty: there is none
+    Ring<Buffer> more_;
     std::size_t inputBytes_ = 0;
     std::size_t left_ = 0;  // bytes of the record that has begun
     ChannelOutput* output_ = nullptr;
