@@ -77,10 +77,13 @@ void SslHandler::install(ChannelHandlerContext& ctx) {
 void SslHandler::handlerRemoved(ChannelHandlerContext&) {
     if (filter_ != nullptr) filter_->forgetOwner();
     ctx_ = nullptr;
-    failFutures(std::make_exception_ptr(ClosedChannelException()));
+    failFutures();
 }
 
-void SslHandler::failFutures(const std::exception_ptr& cause) {
+// Of a connection that ends, the usual one has none.
+void SslHandler::failFutures() {
+    if (handshake_.done() && close_.done()) return;
+    const std::exception_ptr cause = std::make_exception_ptr(ClosedChannelException());
     handshake_.tryFailure(cause);
     close_.tryFailure(cause);
 }
@@ -98,9 +101,11 @@ void SslHandler::start(ChannelHandlerContext& ctx) {
 }
 
 void SslHandler::channelInactive(ChannelHandlerContext& ctx) {
-    const ClosedChannelException closed;
-    if (!handshake_.done()) onHandshake(closed.code(), std::make_exception_ptr(closed));
-    failFutures(std::make_exception_ptr(closed));
+    if (!handshake_.done()) {
+        const ClosedChannelException closed;
+        onHandshake(closed.code(), std::make_exception_ptr(closed));
+    }
+    failFutures();
     ctx.fireChannelInactive();
 }
 

@@ -76,7 +76,7 @@ class SslHandler final : public ChannelInboundHandler {
 
     void install(ChannelHandlerContext& ctx);
     void start(ChannelHandlerContext& ctx);
-    void failFutures(const std::exception_ptr& cause);
+    void failFutures();
     // The filter's reports. Handlers may close the channel in them.
     void onHandshake(const ErrorCode& error, const std::exception_ptr& cause) noexcept;
     void onPeerClosed() noexcept;
