@@ -47,13 +47,16 @@ void ChannelFilter::failOutput(ErrorCode error) noexcept {
 
 // ---- output ----
 
-// As long as the transport takes all that is encoded.
+// As long as the transport takes all that is encoded. What listeners flush meanwhile waits for the next flush point.
+// One may have added a filter above this one.
 void ChannelFilter::flush(ChannelOutput& plain) {
+    const std::uint64_t end = plain.flushedPosition();
     for (bool goesOn = true; goesOn;) {
         const bool some = plain.isPlain() ? encodeRun(plain) : encodeFlushed(plain, mostEncoded);
         const bool isBelow = filterBelow_ != nullptr && filterBelow_->pendingBytes() > 0;  // bytes of its own
         if (!encoded_.empty() || isBelow) flushBelow();
-        goesOn = some && !plain.empty() && encoded_.empty() && !channel_->closed();
+        goesOn = some && plain.writtenPosition() < end && &plain == &this->plain() && encoded_.empty() &&
+                 !channel_->closed();
     }
     encoded_.leaveBlock();
 }
@@ -74,10 +77,10 @@ bool ChannelFilter::encodeRun(ChannelOutput& plain) {
             encoded_.flush();
             some = true;
         }
+        encoded_.flush();
     } catch (...) {
         outputError_ = fromErrno(ENOMEM);
     }
-    encoded_.flush();
     return some;
 }
 
@@ -115,7 +118,7 @@ void ChannelFilter::encodeRest() {
 void ChannelFilter::sendEncoded() {
     encoded_.flush();
     channel_->countEncoded();
-    channel_->loop().requestFlushPoint(*channel_);
+    channel_->requestFlushPoint();
 }
 
 void ChannelFilter::resumeOutput() noexcept {

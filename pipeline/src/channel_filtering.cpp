@@ -52,10 +52,19 @@ void Channel::addFilter(std::unique_ptr<ChannelFilter> filter, Buffer&& received
     if (reads_.wanted()) added.wantRead(true);  // it may have to know
     countEncoded();
     if (!added.encoded_.empty()) writable();
+    completeMoved(added);
     if (received.empty() || closed()) return;
     const bool inCycle = reads_.running();
     added.onRead(std::move(received));
     if (!inCycle && !closed()) added.onReadComplete();
+}
+
+// Promises of bytes that have been sent, which a listener of the first of them has moved.
+void Channel::completeMoved(ChannelFilter& to) {
+    PipelineEntry entry(*this);
+    to.encoded_.completeWritten();
+    countEncoded();
+    if (!closed()) updateWritability();
 }
 
 // ---- output ----
@@ -101,8 +110,8 @@ void Channel::afterFilterFlush() noexcept {
 void Channel::afterEncoding(std::uint64_t given) noexcept {
     const bool hasUngiven = filter().hasUngiven();
     if (output_.empty() && !hasUngiven) return;
-    writes_.setFull(filter().pendingBytes() > 0 && !hasUngiven);
-    if (!writes_.full() && (hasUngiven || output_.flushedPosition() > given)) loop_.requestFlushPoint(*this);
+    writes_.setFull(!lowestFilter().encoded_.empty() && !hasUngiven);
+    if (!writes_.full() && (hasUngiven || output_.flushedPosition() > given)) requestFlushPoint();
 }
 
 // As consume(). What follows in a flush is left to afterFlush().
@@ -128,13 +137,13 @@ bool Channel::consumeEncoded(std::size_t bytes) noexcept {
         // The sink goes on with what it was given. What has been encoded since is given to it at a flush point.
         if (!writes_.flushing() && encoded.writtenPosition() >= lowestFilter().given_) {
             writes_.setFull(false);
-            loop_.requestFlushPoint(*this);
+            requestFlushPoint();
         }
         return false;
     }
     if (!writes_.flushing() && !outputEmpty()) {
         writes_.setFull(false);
-        loop_.requestFlushPoint(*this);
+        requestFlushPoint();
     }
     return true;
 }

@@ -126,7 +126,7 @@ void Channel::afterFlush(std::uint64_t given) noexcept {
     if (filtered()) return afterEncoding(given);
     if (output_.empty()) return;
     writes_.setFull(!output_.bytesOnly() || output_.writtenPosition() < given);
-    if (!writes_.full()) loop_.requestFlushPoint(*this);
+    if (!writes_.full()) requestFlushPoint();
 }
 
 // A sink that completes later may report bytes that it sent while it closes: those writes have succeeded.
@@ -147,7 +147,7 @@ bool Channel::consume(std::size_t bytes) noexcept {
         writes_.reportedAll(output_.writtenPosition());
         return true;
     }
-    if (writes_.reportedAll(output_.writtenPosition())) loop_.requestFlushPoint(*this);
+    if (writes_.reportedAll(output_.writtenPosition())) requestFlushPoint();
     return false;
 }
 

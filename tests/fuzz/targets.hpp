@@ -16,7 +16,7 @@ void bufferTarget(std::string_view bytes);       // operations on buffers
 void serverTarget(std::string_view bytes);       // what a client sends to a whole server connection
 void clientTarget(std::string_view bytes);       // three bytes for the requests' methods, then what a server sends
 void tlsHelloTarget(std::string_view bytes);     // a byte for the side, then what it gets before any key is known
-void tlsRecordsTarget(std::string_view bytes);   // a byte for the side, then what an authentic peer does
+void tlsRecordsTarget(std::string_view bytes);   // a byte for side and buffers, then what an authentic peer does
 
 struct Target {
     const char* name;  // of the corpus's folder

@@ -24,6 +24,7 @@ constexpr std::size_t mostAnswers = 16 * 1024;  // key updates, alerts
 struct Script {
     std::string wire;
     std::string data;  // that an engine may receive
+    bool isDataOnly = true;
 };
 
 // An action is a byte, a length, and so many bytes of content.
@@ -33,6 +34,7 @@ Script scriptOf(std::string_view bytes, SealedRecords& keys) {
         const auto action = static_cast<unsigned char>(bytes[0]);
         const std::string_view content = bytes.substr(2, static_cast<unsigned char>(bytes[1]));
         bytes.remove_prefix(2 + content.size());
+        script.isDataOnly &= action % 6 == 0 && !content.empty();
         switch (action % 6) {
             case 0:  // data, perhaps with padding
                 script.wire += keys.seal(23, content, action / 6u);
@@ -47,8 +49,9 @@ Script scriptOf(std::string_view bytes, SealedRecords& keys) {
                     keys.updateKeys();
                 }
                 break;
-            case 3:  // an alert, or a type that there is not
-                script.wire += keys.seal(static_cast<unsigned char>(action / 6u), content);
+            case 3:  // an alert, or a type that there is not; 0 is padding, and the type is a byte of the content then
+                if (action / 6u != 0 && action / 6u != 23)
+                    script.wire += keys.seal(static_cast<unsigned char>(action / 6u), content);
                 break;
             case 4:  // empty records
                 for (unsigned i = 0; i <= action / 6u; ++i) script.wire += keys.seal(23, {});
@@ -79,14 +82,17 @@ struct Established {
 };
 
 // A client's peer has sent two tickets, which have used two numbers of its sequence.
-std::string outcome(bool isServer, std::string_view bytes, Cut cut) {
+std::string outcome(unsigned kind, std::string_view bytes, Cut cut) {
+    const bool isServer = (kind & 1) == 0;
+    constexpr std::size_t readSizes[] = {16 * 1024, 1, 7, 255};
     Established established(isServer);
     EngineSide& side = *established.side;
+    side.readBytes = readSizes[kind / 2 % 4];
     SealedRecords keys(isServer ? SealedRecords::Of::client : SealedRecords::Of::server);
     if (!isServer) keys.skip(2);
     const Script script = scriptOf(bytes, keys);
     std::size_t answered = 0;
-    deliver(script.wire, cut, [&](std::string_view piece) {
+    deliver(script.wire, cut, bytes, [&](std::string_view piece) {
         side.receive(piece);
         answered += side.takeWire().size();
     });
@@ -94,6 +100,7 @@ std::string outcome(bool isServer, std::string_view bytes, Cut cut) {
     side.receive();
     require(answered <= mostAnswers, "the answers to a flood are not bounded");
     require(std::string_view(script.data).starts_with(side.received), "other data was received than was sent");
+    require(!script.isDataOnly || side.received == script.data, "data was lost");
     require(side.engine.failed() || side.step == SslEngine::Step::peerClosed, "the end of the input is no end");
     return side.received + "\n" + side.engine.error().message() + ": " + std::string(side.engine.errorText());
 }
@@ -102,10 +109,10 @@ std::string outcome(bool isServer, std::string_view bytes, Cut cut) {
 
 void tlsRecordsTarget(std::string_view bytes) {
     if (bytes.empty()) return;
-    const bool isServer = (bytes.front() & 1) == 0;
+    const auto kind = static_cast<unsigned char>(bytes.front());
     bytes.remove_prefix(1);
-    const std::string whole = outcome(isServer, bytes, Cut::whole);
-    requireSame(whole, outcome(isServer, bytes, Cut::some), "in pieces other things are received");
+    const std::string whole = outcome(kind, bytes, Cut::whole);
+    requireSame(whole, outcome(kind, bytes, Cut::some), "in pieces other things are received");
 }
 
 }  // namespace weft::fuzz

@@ -120,6 +120,72 @@ TEST(ChannelFilter, AListenerMayAddItBetweenTwoWritesOfAFlush) {
     EXPECT_EQ(channel.sink->written, "before and " + xored("after", key));
 }
 
+TEST(ChannelFilter, AListenerMayAddASecondOneInAFlushOfTheFirst) {
+    ScriptedChannel channel;
+    channel.start();
+    addXor(channel, 1);
+    const ChannelPromise promise = channel->newPromise();
+    promise.addListener([&](const ChannelFuture&) {
+        addXor(channel, 2);
+        channel->writeAndFlush(Message(Buffer::copyOf("after")));
+    });
+    channel->writeAndFlush(Message(Buffer::copyOf("before")), promise);
+    channel.run();
+    EXPECT_EQ(channel.sink->written, xored("before", 1) + xored("after", 3));
+}
+
+TEST(ChannelFilter, PromisesOfSentBytesCompleteThoughAListenerAddsIt) {
+    ScriptedChannel channel;
+    channel.start();
+    const ChannelPromise first = channel->newPromise(), second = channel->newPromise();
+    first.addListener([&](const ChannelFuture&) { addXor(channel).hold(); });
+    channel->write(Message(Buffer::copyOf("a")), first);
+    channel->writeAndFlush(Message(Buffer::copyOf("b")), second);
+    channel.run();
+    EXPECT_EQ(channel.sink->written, "ab");
+    EXPECT_TRUE(second.done());
+    EXPECT_EQ(channel->pendingBytes(), 0u);
+}
+
+// The loop of the test ends only if no flush point is requested again and again.
+TEST(ChannelFilter, AFilterThatBeginsToRefuseInAListenerIsLeftAlone) {
+    ScriptedChannel channel;
+    channel.start();
+    XorFilter& filter = addXor(channel);
+    const ChannelPromise promise = channel->newPromise();
+    promise.addListener([&](const ChannelFuture&) {
+        filter.greet("hi");
+        filter.hold();
+        channel->writeAndFlush(Message(Buffer::copyOf("two")));
+    });
+    channel->writeAndFlush(Message(Buffer::copyOf("one")), promise);
+    channel.run();
+    EXPECT_EQ(channel.sink->written, xored("one", key) + "hi");
+    filter.pass();
+    channel.run();
+    EXPECT_EQ(channel.sink->written, xored("one", key) + "hi" + xored("two", key));
+}
+
+TEST(ChannelFilter, TheLowerOneMaySendWhileItRefusesTheUpperOnes) {
+    ScriptedChannel channel;
+    channel.start();
+    XorFilter& lower = addXor(channel, 1);
+    XorFilter& upper = addXor(channel, 2);
+    lower.hold();
+    upper.greet("upper");
+    upper.hold();
+    channel->writeAndFlush(Message(Buffer::copyOf("plain")));
+    channel.run();
+    EXPECT_EQ(channel.sink->written, "");
+    lower.greet("lower");
+    channel.run();
+    EXPECT_EQ(channel.sink->written, "lower");
+    lower.pass();
+    upper.pass();
+    channel.run();
+    EXPECT_EQ(channel.sink->written, "lower" + xored("upper", 1) + xored("plain", 3));
+}
+
 TEST(ChannelFilter, ItsOwnBytesDuringASendFollowIt) {
     ScriptedChannel channel;
     channel.start();
@@ -136,7 +202,8 @@ TEST(ChannelFilter, ItsOwnBytesDuringASendFollowIt) {
     channel.sink->reportsLater = false;
     channel->onWritten(first);
     channel.run();
-    EXPECT_EQ(channel.sink->written.size(), large.size() + 5);
+    const std::string encoded = xored(large, key);
+    EXPECT_EQ(channel.sink->written, encoded.substr(0, first) + "hello" + encoded.substr(first));
     EXPECT_EQ(channel->pendingBytes(), 0u);
 }
 

@@ -293,6 +293,10 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
     void onFlushPoint() noexcept override;
     void flushNow() noexcept;
     void afterFlush(std::uint64_t given) noexcept;
+    // A channel that is not registered may end before the flush point; its registration flushes.
+    void requestFlushPoint() noexcept {
+        if (registered()) loop_.requestFlushPoint(*this);
+    }
     bool consume(std::size_t bytes) noexcept;
     void writable() noexcept;
     void failOutput(ErrorCode error) noexcept;
@@ -306,6 +310,7 @@ class Channel final : private FlushPointListener, public detail::MessageWrites<C
     bool consumeEncoded(std::size_t bytes) noexcept;
     bool consumeEncodedSlow(std::size_t bytes) noexcept;
     void countEncoded() noexcept;
+    void completeMoved(ChannelFilter& to);
     void afterFilterFlush() noexcept;
     void afterEncoding(std::uint64_t given) noexcept;
     void failOutputWrites(const std::exception_ptr& cause);

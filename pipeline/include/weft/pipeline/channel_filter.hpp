@@ -2,6 +2,7 @@
 // channel's sink, and receives the sink's up-calls in the channel's place.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -103,7 +104,8 @@ class ChannelFilter : public ChannelSink {
     void flushBelow();
     // Bytes of this filter, or of one below, have been flushed, and what is below has not been given them.
     bool hasUngiven() const noexcept {
-        return encoded_.flushedPosition() > given_ || (filterBelow_ != nullptr && filterBelow_->hasUngiven());
+        return encoded_.flushedPosition() > std::max(given_, encoded_.writtenPosition()) ||
+               (filterBelow_ != nullptr && filterBelow_->hasUngiven());
     }
     bool encodeFlushed(ChannelOutput& plain, std::size_t most);
     void encodeRest();
