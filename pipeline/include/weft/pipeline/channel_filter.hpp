@@ -2,7 +2,6 @@
 // channel's sink, and receives the sink's up-calls in the channel's place.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -104,7 +103,7 @@ class ChannelFilter : public ChannelSink {
     void flushBelow();
     // Bytes of this filter, or of one below, have been flushed, and what is below has not been given them.
     bool hasUngiven() const noexcept {
-        return encoded_.flushedPosition() > std::max(given_, encoded_.writtenPosition()) ||
+        return (encoded_.flushedBytes() > 0 && encoded_.flushedPosition() > given_) ||
                (filterBelow_ != nullptr && filterBelow_->hasUngiven());
     }
     bool encodeFlushed(ChannelOutput& plain, std::size_t most);
