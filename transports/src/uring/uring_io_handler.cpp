@@ -53,7 +53,10 @@ class UringIoHandler::Signal {
   public:
     Signal(UringRing& ring, int fd) noexcept : operation_(*this), ring_(ring), fd_(fd) {}
     void start() noexcept { ring_.start(operation_); }
-    void cancel() noexcept { ring_.cancel(operation_); }
+    void cancel() noexcept {
+        cancelled_ = true;
+        ring_.cancel(operation_);
+    }
     bool takeRaised() noexcept { return std::exchange(raised_, false); }
     bool raised() const noexcept { return raised_; }
     bool ended() const noexcept { return inFlight_ == 0; }
@@ -66,7 +69,7 @@ class UringIoHandler::Signal {
     };
     void completed(int result, unsigned flags) noexcept {
         if (result >= 0) raised_ = true;
-        if ((flags & IORING_CQE_F_MORE) || result == -ECANCELED) return;
+        if ((flags & IORING_CQE_F_MORE) || cancelled_ || result == -ECANCELED) return;
         WEFT_ASSERT(result >= 0 || isToBeDoneAgain(result) || result == -ENOMEM, "io_uring cannot poll an eventfd");
         start();
     }
@@ -76,6 +79,7 @@ class UringIoHandler::Signal {
     UringRing& ring_;
     const int fd_;
     bool raised_ = false;
+    bool cancelled_ = false;  // what has completed meanwhile is not to be started again
 };
 
 const UringOperation::Kind UringIoHandler::Signal::Watching::kind = {
