@@ -282,8 +282,8 @@ TEST_F(UringTransport, ARingOfOneEntryServesAHundredConnections) {
     for (auto& peer : peers) EXPECT_EQ(peer->receiveExactly(5), "hello");
 }
 
-// Polls that complete once, as the kernel ends them when it has no room for completions. That of the wake-up descriptor,
-// which is never read, completes again as soon as it is submitted.
+// Polls that complete once, as the kernel ends them when it has no room for completions. That of the wake-up
+// descriptor, which is never read, completes again as soon as it is submitted.
 class OneShotPolls final : public UringCalls {
   public:
     int submitAndWait(io_uring& ring, __kernel_timespec* timeout) noexcept override {
