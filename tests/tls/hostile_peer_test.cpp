@@ -228,7 +228,7 @@ TEST(HostilePeer, RandomMutationsOfARecordedHandshake) {
     pair.client.receive(pair.server.takeWire());
     recorded += pair.client.takeWire();
     std::mt19937 random(37);
-    for (int round = 0; round < 2000; ++round) {
+    for (int round = 0; round < 20'000; ++round) {
         std::string changed = recorded;
         for (unsigned i = 0; i <= random() % 4 && !changed.empty(); ++i) {
             const std::size_t at = random() % changed.size();
