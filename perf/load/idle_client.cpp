@@ -52,7 +52,7 @@ class Holder {
 
     bool isSilent(TlsSocket& socket) const {
         char byte;
-        if (isHalfOpen()) return ::recv(socket.fd(), &byte, 1, MSG_PEEK) != 0;
+        if (isHalfOpen()) return ::recv(socket.fd(), &byte, 1, MSG_PEEK) > 0 || errno == EAGAIN;
         return socket.receive(&byte, 1) < 0 && errno == EAGAIN;
     }
 

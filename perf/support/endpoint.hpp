@@ -90,12 +90,4 @@ inline int connectBlocking(const sockaddr_in& address) {
     return fd;
 }
 
-// A connected, non-blocking socket without Nagle's delay.
-inline int connectTo(const sockaddr_in& address) {
-    const int fd = connectBlocking(address);
-    const int on = 1;
-    if (ioctl(fd, FIONBIO, &on) < 0) die("ioctl FIONBIO", errno);
-    return fd;
-}
-
 }  // namespace weft::perf

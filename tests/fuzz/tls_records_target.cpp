@@ -1,6 +1,6 @@
 // What an authentic peer of an established TLS 1.3 connection does: the input is a list of its records, of any type and
-// content, encrypted with its keys. What is received is what was sent as data, however the records are cut; nothing is
-// received after a failure; the answers to a flood are bounded.
+// content, encrypted with its keys. The engine receives what was sent as data, up to its first failure, however the
+// records are cut. Its answers to a flood are bounded.
 #include <cstdint>
 #include <optional>
 #include <string>

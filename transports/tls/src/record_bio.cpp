@@ -43,7 +43,7 @@ void RecordBio::clear() noexcept {
 bool RecordBio::beginRecord() noexcept {
     if (allowed_ == 0 || !wholeHeader()) return false;
     --allowed_;
-    left_ = recordBytes();
+    left_ = headerBytes + (std::size_t{at(3)} << 8) + at(4);
     return true;
 }
 
@@ -76,8 +76,7 @@ int RecordBio::readInto(bio_st* bio, char* into, std::size_t most, std::size_t* 
     RecordBio& self = of(bio);
     *read = 0;
     if (self.left_ > 0 || self.beginRecord()) {
-        const std::size_t wanted = std::min(most, self.left_);
-        *read = self.take(into, wanted);
+        *read = self.take(into, std::min(most, self.left_));
         if (*read > 0) [[likely]]
             return 1;
     }

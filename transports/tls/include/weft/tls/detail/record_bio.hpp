@@ -57,7 +57,6 @@ class RecordBio {
     static long control(bio_st* bio, int command, long number, void* pointer) noexcept;
 
     bool beginRecord() noexcept;
-    std::size_t recordBytes() const noexcept { return headerBytes + (std::size_t{at(3)} << 8) + at(4); }
     bool atEnd() const noexcept { return ended_ && (left_ > 0 ? inputBytes_ == 0 : !wholeHeader()); }
     std::size_t take(char* into, std::size_t most) noexcept;
     void dropFront() noexcept;
