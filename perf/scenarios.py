@@ -73,7 +73,8 @@ TLS = {
     'floor_set_fd': {'program': 'tls_plaintext_floor_epoll', 'args': ['--set-fd'], 'canned': True},
     'weft_epoll': {
         'program': 'tls_plaintext_weft', 'args': ['--transport', 'epoll', *HALF_OPEN], **SLOW_WEFT,
-        'targets': {'syscalls_per_request': 2.05, 'allocations_per_request': 4.01, 'futex_calls_per_request': 0},
+        'targets': {'syscalls_per_request': 2.05, 'allocations_per_request': 4.01, 'futex_calls_per_request': 0,
+                    'resident_bytes_per_connection': 16_179},
     },
     'weft_uring': {'program': 'tls_plaintext_weft', 'args': ['--transport', 'io_uring', *HALF_OPEN], **SLOW_URING},
     'asio': {'program': 'tls_plaintext_asio', 'canned': True},

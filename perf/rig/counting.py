@@ -1,5 +1,5 @@
-"""The counts per request of one server, and the margins of their limits. Each function runs the server under one
-instrument. No count is a time.
+"""The counts per request of one server, what it holds for an idle connection, and the margins of their limits. Each function
+runs the server under one instrument. No count is a time.
 """
 
 import json
@@ -10,6 +10,7 @@ import tempfile
 import time
 from dataclasses import dataclass, replace
 
+from . import held
 from .failure import Failure
 from .servers import Server, drive
 
@@ -29,13 +30,22 @@ COUNTS = {
     'allocations_per_request': Kind(0.01, refuses=True),
     'copied_bytes_per_request': Kind(16, refuses=True),
     'voluntary_switches_per_request': Kind(0.05, refuses=False),
+    'resident_bytes_per_connection': Kind(256, refuses=True),
 }
 MARGIN = 1.02                     # of a limit to its count
 SHORT, LONG = 4_096, 24_576       # lengths of run under strace and callgrind: multiples of 64 connections * depth 16
 NATIVE = 200_000                  # length of run at full speed
 STEADY = 4_096                    # least length of a run whose allocations are counted: at full speed, pools grow by chance
 LARGE = 1024                      # bytes: echo messages of n * LARGE divide all lengths of run by n
+HANDSHAKES = 64                   # of their kind make a 64th of the requests: each takes a million instructions
+HELD = 10_000                     # idle connections
 FEW = 8                           # n connections, fewer than this, make FEW / n times fewer requests: each waits for an answer
+
+
+def kindsOf(implementation, shape):
+    """What can be counted of it: an idle connection has had one HTTP request."""
+    stays = implementation.path and 'handshakes' not in shape
+    return [kind for kind in COUNTS if stays or kind != 'resident_bytes_per_connection']
 
 
 def usualLimit(kind, count):
@@ -61,6 +71,8 @@ def measure(build, implementation, shape, kinds):
         counts['copied_bytes_per_request'] = heap['copied']
     if 'voluntary_switches_per_request' in kinds:
         counts['voluntary_switches_per_request'] = run.voluntarySwitches()
+    if 'resident_bytes_per_connection' in kinds:
+        counts['resident_bytes_per_connection'] = run.residentBytes()
     return {kind: round(counts[kind], 4) for kind in COUNTS if kind in kinds}, details
 
 
@@ -70,6 +82,8 @@ class Counting:
         self.implementation = implementation
         self.shape = shape
         fewer = max(1, shape.get('echo', 0) // LARGE, FEW // shape['connections'])
+        if 'handshakes' in shape:
+            fewer *= HANDSHAKES
         self.short, self.long, self.native = (length // fewer for length in (SHORT, LONG, NATIVE))
         cpus = sorted(os.sched_getaffinity(0))
         self.serverCpus, self.clientCpus = cpus[:1], cpus[1:2] or cpus
@@ -150,6 +164,14 @@ class Counting:
         with Server(self.implementation, self.serverCpus) as server:
             report = self.drive(server, self.native, {'server-pid': ','.join(map(str, server.pids))})
         return report['server']['voluntary_switches'] / report['requests']
+
+    def residentBytes(self):
+        """Of an idle connection that has had one request."""
+        held.allowDescriptors(HELD)
+        use = '--tls' if self.implementation.tls else None
+        with Server(self.implementation, self.serverCpus) as server:
+            sizes = held.measure(self.build, server, self.implementation.path, use, HELD)
+        return held.kibPerConnection(sizes, HELD) * 1024
 
     def drive(self, server, requests, more=None):
         return drive(self.build, server, self.implementation.path,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """perf/counts --check counts once, and four times more what is over its limit. It fails when the median of instructions,
-allocations or copied bytes is over its limit, and only reports the other counts. A limit more than 2 % above its count gives
+allocations, copied bytes or memory is over its limit, and only reports the other counts. A limit more than 2 % above its count gives
 its reason."""
 
 import contextlib
@@ -78,7 +78,25 @@ class Checks(unittest.TestCase):
         self.assertEqual((status, errors), (0, ''))
         self.assertIn('plaintext-weft: futex_calls_per_request is 0.500, over its limit 0.010 (only reported)', output)
         self.assertEqual({kind for kind, each in COUNTS.counting.COUNTS.items() if each.refuses},
-                         {'instructions_per_request', 'allocations_per_request', 'copied_bytes_per_request'})
+                         {'instructions_per_request', 'allocations_per_request', 'copied_bytes_per_request',
+                          'resident_bytes_per_connection'})
+
+
+class Kinds(unittest.TestCase):
+    def test_only_a_connection_that_stays_can_be_idle(self):
+        def kinds(path, **shape):
+            return COUNTS.counting.kindsOf(types.SimpleNamespace(path=path), shape)
+        self.assertIn('resident_bytes_per_connection', kinds('/plaintext', connections=64))
+        for without in kinds(None, connections=16, echo=65536), kinds('/plaintext', connections=16, handshakes='full'):
+            self.assertEqual(without, [kind for kind in COUNTS.counting.COUNTS if kind != 'resident_bytes_per_connection'])
+
+    def test_the_kind_of_handshakes_is_the_first_of_the_scenario_or_the_one_that_is_asked_for(self):
+        def kind(asked, scenario):
+            return COUNTS.handshakesOf(types.SimpleNamespace(handshakes=asked, scenario='tls_handshake'), scenario)
+        both = {'handshakes': ['full', 'resumed']}
+        self.assertEqual((kind(None, both), kind('resumed', both), kind(None, {})), ('full', 'resumed', None))
+        self.assertRaises(COUNTS.Failure, kind, 'half', both)
+        self.assertRaises(COUNTS.Failure, kind, 'full', {})
 
 
 class Programs(unittest.TestCase):

@@ -83,6 +83,7 @@ class ScriptedUringCalls final : public UringCalls {
     }
     void waitForNothing(io_uring_sqe& entry) const noexcept {
         const auto key = entry.user_data;
+        entry = {};  // since liburing 2.4 io_uring_get_sqe() clears an entry, and the prep functions leave most of it
         io_uring_prep_poll_add(&entry, silent_.get(), POLLIN);
         entry.user_data = key;
     }
