@@ -175,6 +175,19 @@ SCENARIOS = {
             },
         },
     },
+    'service': {
+        'question': 'What does http::Service add to the parts that it is made of?',
+        'path': '/plaintext',
+        'depths': [1, 16],
+        'floor': 'router',
+        'implementations': {
+            name: {
+                'program': 'service_weft', 'args': ['--transport', 'epoll', '--route', name], **SLOW_WEFT,
+                'targets': {'allocations_per_request': 0, 'futex_calls_per_request': 0},
+            }
+            for name in ('router', 'loop', 'spawn', 'fiber')
+        },
+    },
     'carrier_settings': {
         'question': 'What do the settings of a carrier cost a server that runs a fiber for each request?',
         'path': '/fiber',

@@ -1,6 +1,10 @@
 // Runs the programs of README.md and the guides unchanged: the servers start, serve, and end at a signal.
+#include <algorithm>
 #include <cstdio>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -25,6 +29,65 @@ TEST(Documents, TheReadmesProgramAnswersFromItsBackend) {
     HttpClient late(address);
     EXPECT_EQ(late.get("/anything").status, 500);  // the fiber threw
     EXPECT_EQ(program.stop(), 0);
+}
+
+TEST(Documents, TheReadmesServiceGreetsAndAsksItsBackend) {
+    Program backend("examples/mock_backend", {"--listen", "127.0.0.1:0", "--carriers", "1"});
+    Program program("docs/readme_service", {"--listen", "127.0.0.1:0", "--backend", backend.listening().toString()});
+    const SocketAddress address = program.listening();
+    HttpClient client(address);
+    EXPECT_EQ(client.get("/hello/a%20b").body, "hello a b\n");
+    EXPECT_NE(client.get("/fruits").body.find("\"name\""), std::string::npos);
+    EXPECT_EQ(backend.stop(), 0);
+    EXPECT_EQ(HttpClient(address).get("/fruits").status, 502);
+    EXPECT_EQ(program.stop(), 0);
+}
+
+TEST(Documents, TheServiceOfTheGuideAnswersAsItSays) {
+    Program program("docs/http_server_service", {"--listen", "127.0.0.1:0", "--greeting", "hi"});
+    HttpClient client(program.listening());
+    const HttpAnswer answer = client.get("/hello/you?ms=1");
+    EXPECT_EQ(answer.body, "hi you\n");
+    EXPECT_EQ(answer.header("Server"), "guide");
+    EXPECT_NE(answer.header("X-Request-Id"), "");
+    EXPECT_EQ(client.get("/").body, "1 greeted\n");
+    const HttpAnswer refused = client.request("PUT", "/users/7", "Content-Length: 3\r\n", "ann");
+    EXPECT_EQ(refused.status, 401);
+    EXPECT_EQ(refused.header("WWW-Authenticate"), "Bearer");
+    const HttpAnswer made =
+        client.request("PUT", "/users/7", "Content-Length: 3\r\nAuthorization: Bearer secret\r\n", "ann");
+    EXPECT_EQ(made.status, 201);
+    EXPECT_EQ(made.body, "ann");
+    EXPECT_EQ(made.header("Location"), "/users/7");
+    EXPECT_EQ(program.stop(), 0);
+    EXPECT_NE(program.errors().find("\"PUT /users/7\" 201 3 bytes"), std::string::npos) << program.errors();
+}
+
+// Each is one line, with status 2 for what was given and 1 for what the machine refuses.
+TEST(Documents, AServiceThatCannotStartSaysWhy) {
+    const auto fails = [](std::vector<std::string> flags, int status, std::string_view part) {
+        Program program("docs/http_server_service", std::move(flags));
+        EXPECT_EQ(program.exitStatus(), status) << part;
+        const std::string errors = program.errors();
+        EXPECT_EQ(errors.rfind("http_server_service: ", 0), 0u) << errors;
+        EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 1) << errors;
+        EXPECT_NE(errors.find(part), std::string::npos) << errors;
+    };
+    fails({"--lisen", "x"}, 2, "--lisen; see --help");
+    fails({"--listen"}, 2, "--listen");
+    fails({"--listen", "127.0.0.1:x"}, 2, "the port must be a number");
+    fails({"--carriers", "0"}, 2, "--carriers");
+    fails({"--transport", "kqueue"}, 2, "unknown transport 'kqueue'");
+    fails({"--log-level", "loud"}, 2, "--log-level");
+    fails({"--greeting"}, 2, "--greeting");
+    Program first("docs/http_server_service", {"--listen", "127.0.0.1:0"});
+    fails({"--log-level", "error", "--listen", first.listening().toString()}, 1,
+          "Address already in use; choose another address with --listen");
+    EXPECT_EQ(first.stop(), 0);
+    Program help("docs/http_server_service", {"--help"});
+    EXPECT_EQ(help.exitStatus(), 0);
+    EXPECT_NE(help.output().find("--greeting TEXT"), std::string::npos) << help.output();
+    EXPECT_NE(help.output().find("what to say; default hello"), std::string::npos) << help.output();
 }
 
 TEST(Documents, TheEchoOfFromNettyEchoes) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "transports/blocking_peer.hpp"
 
@@ -53,6 +54,20 @@ class HttpClient {
         return receive(method == "HEAD");
     }
     HttpAnswer get(std::string_view target) { return request("GET", target); }
+    // The next `size` bytes; fewer when the connection has ended.
+    std::string bytes(std::size_t size) {
+        while (buffered_.size() < size && more()) {
+        }
+        const std::string taken = buffered_.substr(0, size);
+        buffered_.erase(0, taken.size());
+        return taken;
+    }
+    // All bytes up to the end of the connection.
+    std::string rest() {
+        while (more()) {
+        }
+        return std::exchange(buffered_, {});
+    }
     bool ended() { return buffered_.empty() && !more(); }
 
   private:

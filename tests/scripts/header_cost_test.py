@@ -21,8 +21,8 @@ GIVEN = [sys.argv.pop(1) for argument in sys.argv[1:3] if not argument.startswit
 COMPILER = GIVEN[0] if GIVEN else 'g++'
 INCLUDES = [*(os.path.join(ROOT, room, 'include') for room in ROOMS), *GIVEN[1:]]
 MEASURED_WITH = ('g++', 12)
-# Measured: 112,012. The rest is for new headers of Weft; each header in HEAVY, except <iostream>, would exceed it.
-LIMIT = 112_500
+# Measured: 113,093 with http::Service, which is what most servers are made of. The rest is for new headers of Weft; each header in HEAVY, except <iostream>, would exceed it.
+LIMIT = 113_500
 # The lines that each would add, with g++ 12.
 HEAVY = {
     'cmath': 8_619, 'complex': 10_298, 'execution': 9_852, 'filesystem': 7_374, 'fstream': 2_582, 'future': 1_947,

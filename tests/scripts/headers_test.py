@@ -22,6 +22,7 @@ LEFT_OUT = {
     'weft/pipeline/handlers/token_bucket.hpp': 'used by the traffic shaping handler',
     'weft/http/detail/header_sections.hpp': 'used by the codecs',
     'weft/http/detail/drain_barrier.hpp': 'used by the codecs',
+    'weft/http/json.hpp': 'needs Boost.JSON',
     'weft/http/detail/number_text.hpp': 'used by the codecs',
     'weft/scheduler/io_handler_decorator.hpp': 'for those who wrap an I/O handler',
     'weft/pipeline/ssl_session.hpp': 'in weft/tls.hpp',

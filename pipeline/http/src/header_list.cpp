@@ -21,6 +21,17 @@ HeaderList& HeaderList::operator=(const HeaderList& other) {
 }
 
 // If an allocation fails, the list is unchanged.
+void HeaderList::set(std::string_view name, std::string_view value) {
+    if (!contains(name)) return add(name, value);
+    HeaderList others;
+    for (std::size_t i = 0; i < count_; ++i) {
+        const HeaderView header = view(i);
+        if (!detail::equalIgnoringCase(header.name, name)) others.add(header.name, header.value);
+    }
+    others.add(name, value);
+    *this = std::move(others);
+}
+
 void HeaderList::addLarge(std::string_view name, std::string_view value) {
     std::unique_ptr<Large> first;
     if (!large_) {

@@ -5,7 +5,6 @@
 
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
-#include <weft/pipeline/detail/held_bytes.hpp>
 
 namespace weft::http {
 
@@ -20,26 +19,22 @@ ObjectAggregator::ObjectAggregator(std::size_t maxBodyBytes) : maxBodyBytes_(sta
 void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     if (!message.is<Request>()) [[unlikely]]
         return channelReadSlow(ctx, std::move(message));
-    refused_ = false;
     const RequestHead& head = message.get<Request>().head();
     if (head.hasBody() || head.expectUnknown) [[unlikely]]
         return collect(ctx, std::move(message));
-    message.emplace<FullRequest>(std::move(message.take<Request>().data_));
+    message.emplace<FullRequest>(detail::BodyCollector::whole(message.take<Request>()));
     ctx.fireChannelRead(std::move(message));
 }
 
 [[gnu::noinline]] void ObjectAggregator::channelReadSlow(ChannelHandlerContext& ctx, Message&& message) {
     if (message.is<Content>()) {
-        if (!refused_) append(std::move(message.get<Content>().data));
+        if (collector_.holds()) append(std::move(message.get<Content>().data));
         requestMore(ctx);
     } else if (message.is<LastContent>()) {
-        if (!refused_ && collecting()) {
-            request_.data_->trailers = std::move(message.get<LastContent>().trailers);
-            ctx.fireChannelRead(Message(FullRequest(std::move(request_.data_))));
-        }
-        drop();
+        if (collector_.holds())
+            ctx.fireChannelRead(Message(collector_.end(std::move(message.get<LastContent>().trailers))));
     } else if (message.is<BodyCut>()) {
-        drop();
+        collector_.drop();
     } else {
         ctx.fireChannelRead(std::move(message));
     }
@@ -47,18 +42,14 @@ void ObjectAggregator::channelRead(ChannelHandlerContext& ctx, Message&& message
 
 [[gnu::noinline]] void ObjectAggregator::collect(ChannelHandlerContext& ctx, Message&& message) {
     Request request = message.take<Request>();  // if something throws here, it is answered with 500
-    const RequestHead& head = request.head();
-    if (head.expectUnknown) return refuse(request, Status::expectationFailed, "only 100-continue is supported");
-    if (head.bodyKind == BodyKind::length && head.contentLength > maxBodyBytes_) {
-        return refuse(request, Status::contentTooLarge, "the body is larger than this server accepts");
-    }
-    if (head.expectContinue) {
+    if (const auto refusal = detail::BodyCollector::refusalOf(request.head(), maxBodyBytes_))
+        return refuse(request, *refusal);
+    if (request.head().expectContinue) {
         Response goOn(Status::continue_);
         detail::Tickets::set(goOn, request.ticket());
         ctx.writeAndFlush(Message(std::move(goOn)));
     }
-    drop();
-    request_ = std::move(request);
+    collector_.begin(std::move(request));
     requestMore(ctx);
 }
 
@@ -68,29 +59,14 @@ void ObjectAggregator::requestMore(ChannelHandlerContext& ctx) {
 }
 
 void ObjectAggregator::append(Buffer&& data) {
-    if (!collecting()) return;
-    Buffer& body = request_.data_->body;
-    if (body.readableBytes() + data.readableBytes() > maxBodyBytes_) {
-        refuse(request_, Status::contentTooLarge, "the body is larger than this server accepts");
-        drop();
-    } else if (body.empty()) {
-        body = std::move(data);
-        weft::detail::compact(body);  // a body that comes slowly must not keep a large block
-    } else {
-        try {
-            body.append(data.view());
-        } catch (...) {  // the request is answered with 500, so that a body with a missing piece does not look complete
-            refused_ = true;
-            drop();
-            throw;
-        }
-    }
+    if (collector_.append(std::move(data), maxBodyBytes_)) return;
+    const Request refused = collector_.take();
+    refuse(refused, detail::BodyCollector::tooLarge);
 }
 
 // Does not wait for the rest of the body: the codec closes the connection after this response.
-void ObjectAggregator::refuse(Request& request, Status status, std::string_view reason) {
-    refused_ = true;
-    Response response = error(status, reason);
+void ObjectAggregator::refuse(const Request& request, const Refusal& refusal) {
+    Response response = error(refusal.status, refusal.reason);
     response.keepAlive = false;
     request.responder().send(std::move(response));
 }

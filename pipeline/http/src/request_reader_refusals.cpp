@@ -1,6 +1,7 @@
 // Requests that no handler answers: malformed ones, and those that the application destroys. The reader answers them.
 #include <weft/http/detail/request_reader.hpp>
 
+#include <weft/http/request_refused.hpp>
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 
@@ -32,10 +33,18 @@ void RequestReader::refuse(Ticket ticket, const Refusal& refusal) {
     }
     writer_.loseFrom(ticket);
     Response response = error(refusal.status, refusal.reason);
-    Tickets::set(response, ticket);
     response.keepAlive = false;
+    answer(ticket, std::move(response), refusal.reason);
+}
+
+// The answer may end the connection, and so may a handler of the event.
+void RequestReader::answer(Ticket ticket, Response&& response, std::string_view reason) {
+    const Status status = response.status;
+    Tickets::set(response, ticket);
     writer_.accept(Message(std::move(response)), {});
     if (connection_.ctx != nullptr) connection_.ctx->flush();
+    if (connection_.ctx != nullptr)
+        connection_.ctx->fireUserEventTriggered(Message(RequestRefused{ticket, status, reason}));
 }
 
 [[gnu::noinline]] void RequestReader::afterDelivery(Ticket ticket) {
@@ -71,10 +80,7 @@ void RequestReader::settleDropped(Ticket ticket, ResponseSlot& slot, const Chann
     if (expects_ == Input::body && connection_.bodyTicket == ticket && !connection_.slowPath.continueDue) return;
     if (!connection_.ctx->channel().open()) return;  // a connection that is being closed needs no answer
     warnOfDropped(ticket, slot, taker);
-    Response response = error(slot.untaken ? Status::notFound : Status::internalServerError);
-    Tickets::set(response, ticket);
-    writer_.accept(Message(std::move(response)), {});
-    if (connection_.ctx != nullptr) connection_.ctx->flush();
+    answer(ticket, error(slot.untaken ? Status::notFound : Status::internalServerError), {});
 }
 
 void RequestReader::warnOfDropped(Ticket ticket, const ResponseSlot& slot,

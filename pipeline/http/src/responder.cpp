@@ -87,16 +87,27 @@ void BodyWriter::write(Buffer piece, ChannelPromise promise) {
     channel_->writeAndFlush(Message(Content{std::move(piece), ticket_}), std::move(promise));
 }
 
-// Works with two halves of the window: while one is being sent, the next one is filled.
 void BodyWriter::send(Buffer piece) {
+    keepPace();
+    sendLater(std::move(piece));
+    keepPace();
+}
+
+// Works with two halves of the window: while one is being sent, the next one is filled.
+void BodyWriter::sendLater(Buffer piece) {
     unmarked_ += piece.readableBytes() + sizeof(Message);  // the cost of a piece that waits
     if (unmarked_ < window / 2) return write(std::move(piece));
     if (!channel_) throw std::logic_error("BodyWriter::send called after end()");
     ChannelPromise newest = channel_->newPromise();
     write(std::move(piece), newest);
     unmarked_ = 0;
-    const ChannelPromise older = std::exchange(mark_, std::move(newest));
-    if (!older.isVoid()) older.future().sync();
+    due_ = std::exchange(mark_, std::move(newest));
+}
+
+void BodyWriter::keepPace() {
+    if (due_.isVoid()) return;
+    due_.future().sync();
+    due_ = {};
 }
 
 void BodyWriter::end(HeaderList trailers, ChannelPromise promise) {

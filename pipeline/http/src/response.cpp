@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "character_class.hpp"
+
 namespace weft::http {
 
 Response ok(std::string_view body, std::string_view contentType) {
@@ -14,6 +16,15 @@ Response error(Status status, std::string_view reason) {
     if (!reason.empty()) text.append(": ").append(reason);
     text.append("\n");
     return Response(status, Buffer::copyOf(text), "text/plain");
+}
+
+Response& Response::with(std::string_view name, std::string_view value) & {
+    if (detail::equalIgnoringCase(name, "Content-Type")) {
+        headers.set(name, value);
+    } else {
+        headers.add(name, value);
+    }
+    return *this;
 }
 
 Response switchTo(std::string_view protocol) {

@@ -5,15 +5,6 @@
 
 namespace weft::http {
 
-namespace {
-
-Response withAllow(Response response, std::uint16_t methods) {
-    response.headers.add("Allow", RouteTable::allow(methods));
-    return response;
-}
-
-}  // namespace
-
 Router::Router(std::shared_ptr<const RouteTable> routes) : routes_(std::move(routes)) {
     if (routes_ == nullptr) throw std::invalid_argument("http::Router: the RouteTable is null; give one");
 }
@@ -26,17 +17,10 @@ void Router::channelRead0(ChannelHandlerContext& ctx, FullRequest request) {
 }
 
 Response Router::answerWithoutRoute(const FullRequest& request, const RouteTable::Match& match) const {
-    const Method method = request.method();
-    if (!isKnown(method)) return error(Status::notImplemented);
-    if (match.outcome == RouteTable::Outcome::badPath)
-        return error(Status::badRequest,
-                     "the path has a malformed escape, a NUL, a segment '.' or '..', or an escaped or "
-                     "repeated '/' inside a parameter");
-    if (method == Method::options && request.head().targetForm == TargetForm::asterisk)
-        return withAllow(Response(Status::noContent), routes_->methods());
-    if (match.outcome == RouteTable::Outcome::noPath) return error(Status::notFound);
-    if (method == Method::options) return withAllow(Response(Status::noContent), match.methods);
-    return withAllow(error(Status::methodNotAllowed), match.methods);
+    const auto answer = routes_->unrouted(request.method(), request.head().targetForm, match);
+    Response response =
+        answer.status == Status::noContent ? Response(answer.status) : error(answer.status, answer.reason);
+    return answer.hasAllow ? std::move(response).with("Allow", RouteTable::allow(answer.allow)) : std::move(response);
 }
 
 }  // namespace weft::http

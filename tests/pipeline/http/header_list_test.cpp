@@ -27,5 +27,21 @@ TEST(HeaderList, TheFirstOfSeveralValuesIsFound) {
     EXPECT_EQ(headers.find("a"), "");
 }
 
+TEST(HeaderList, AFieldThatIsSetReplacesAllOfItsName) {
+    HeaderList headers;
+    headers.set("A", "1");
+    headers.add("B", "2");
+    headers.add("a", "3");
+    headers.set("A", "4");
+    ASSERT_EQ(headers.size(), 2u);
+    EXPECT_EQ(headers.at(0).name, "B");
+    EXPECT_EQ(headers.find("a"), "4");
+    headers.set("B", std::string(1000, 'x'));
+    headers.set("A", "5");
+    ASSERT_EQ(headers.size(), 2u);
+    EXPECT_EQ(headers.find("B")->size(), 1000u);
+    EXPECT_EQ(headers.find("A"), "5");
+}
+
 }  // namespace
 }  // namespace weft::http

@@ -78,19 +78,34 @@ Replacement::~Replacement() {
 }
 
 ErrorCode Replacement::write(std::string_view bytes, mode_t permissions) {
+    ErrorCode error = begin(permissions);
+    if (!error) error = append(bytes);
+    if (!error) error = complete();
+    if (!error && temporary_.empty() && link()) {  // some file systems refuse it
+        error = create(permissions, false);
+        if (!error) error = append(bytes);
+        if (!error) error = complete();
+    }
+    return error ? error : publish();
+}
+
+ErrorCode Replacement::begin(mode_t permissions) {
     ErrorCode error = openDirectory();
     if (error) return error;
     readFormer();
     error = create(permissions, true);
-    if (error) error = create(permissions, false);
-    if (!error) error = fill(bytes);
-    if (!error && temporary_.empty() && link()) {  // without /proc a file without a name cannot get one
-        error = create(permissions, false);
-        if (!error) error = fill(bytes);
-    }
-    if (!error) error = close();
-    if (!error) error = rename();
-    return error ? error : syncDirectory();
+    return error || !canBeLinked() ? create(permissions, false) : error;
+}
+
+ErrorCode Replacement::append(std::string_view bytes) noexcept {
+    return writeAllTo(file_, bytes).error;
+}
+
+ErrorCode Replacement::commit() {
+    readFormer();  // it may have changed since begin()
+    ErrorCode error = complete();
+    if (!error && temporary_.empty()) error = link();
+    return error ? error : publish();
 }
 
 // A directory that cannot be read can be used nevertheless.
@@ -122,9 +137,9 @@ ErrorCode Replacement::create(mode_t permissions, bool unnamed) {
 }
 
 // Sets the permissions last, because a write removes some.
-ErrorCode Replacement::fill(std::string_view bytes) noexcept {
-    ErrorCode error = writeAllTo(file_, bytes).error;
-    if (!error && former_) error = setPermissions();
+ErrorCode Replacement::complete() noexcept {
+    ErrorCode error;
+    if (former_) error = setPermissions();
     return error ? error : errorOf([&] { return ::fsync(file_); });
 }
 
@@ -135,11 +150,27 @@ ErrorCode Replacement::setPermissions() noexcept {
     return errorOf([&] { return ::fchmod(file_, kept); });
 }
 
+// The name of a file that has none.
+std::string Replacement::self() const {
+    return "/proc/self/fd/" + std::to_string(file_);
+}
+
+// Without /proc a file without a name cannot get one.
+bool Replacement::canBeLinked() const {
+    return ::access(self().c_str(), F_OK) == 0;
+}
+
 ErrorCode Replacement::link() {
-    const std::string self = "/proc/self/fd/" + std::to_string(file_);
-    return withFreshName(temporary_, [&](const char* name) {
-        return ::linkat(AT_FDCWD, self.c_str(), directory_, name, AT_SYMLINK_FOLLOW);
+    return withFreshName(temporary_, [from = self(), this](const char* name) {
+        return ::linkat(AT_FDCWD, from.c_str(), directory_, name, AT_SYMLINK_FOLLOW);
     });
+}
+
+// The new file takes the name of the former one.
+ErrorCode Replacement::publish() noexcept {
+    ErrorCode error = close();
+    if (!error) error = rename();
+    return error ? error : syncDirectory();
 }
 
 // A file system over a network may report here that it could not write.

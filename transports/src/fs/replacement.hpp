@@ -1,5 +1,5 @@
-// Replacement: the steps of one replaceFile(): a new file in the directory of the former one, which takes its name once
-// it is complete. It blocks its thread, and knows neither fibers nor the pool.
+// Replacement: the steps of one replaceFile() or NewFile: a new file in the directory of the former one, which takes
+// its name once it is complete. It blocks its thread, and knows neither fibers nor the pool.
 #pragma once
 
 #include <optional>
@@ -22,22 +22,30 @@ class Replacement {
     Replacement(const Replacement&) = delete;
     Replacement& operator=(const Replacement&) = delete;
 
-    // `permissions`: of a file that did not exist, without the bits of the process's umask. The permissions of one that
-    // did are kept. Throws std::bad_alloc.
+    // The whole replacement. `permissions`: of a file that did not exist, without the bits of the process's umask. The
+    // permissions of one that did are kept. Throws std::bad_alloc.
     ErrorCode write(std::string_view bytes, mode_t permissions);
+    // The same in steps: begin() first, then append() any number of times, then commit(). After an append() that
+    // failed, the others fail, too.
+    ErrorCode begin(mode_t permissions);
+    ErrorCode append(std::string_view bytes) noexcept;
+    ErrorCode commit();
 
   private:
     ErrorCode openDirectory() noexcept;
     void readFormer() noexcept;
     ErrorCode create(mode_t permissions, bool unnamed);
-    ErrorCode fill(std::string_view bytes) noexcept;
+    ErrorCode complete() noexcept;
     ErrorCode setPermissions() noexcept;
+    std::string self() const;
+    bool canBeLinked() const;
     ErrorCode link();
+    ErrorCode publish() noexcept;
     ErrorCode close() noexcept;
     ErrorCode rename() noexcept;
     ErrorCode syncDirectory() noexcept;
 
-    const std::string& path_;
+    const std::string path_;
     std::string directoryName_ = ".";
     std::string name_;
     std::string temporary_;  // the new file's name; empty: it has none

@@ -70,6 +70,7 @@
 #include <weft/pipeline/pipeline.hpp>
 
 #include <weft/transports/fs/file.hpp>
+#include <weft/transports/fs/new_file.hpp>
 #include <weft/transports/fs/whole_files.hpp>
 #include <weft/transports/tcp_listener.hpp>
 #include <weft/transports/tcp_stream.hpp>
@@ -87,3 +88,6 @@
 #include <weft/framework/thread_pool_resolver.hpp>
 #include <weft/framework/trace_on_signal.hpp>
 #include <weft/http/client.hpp>
+#include <weft/http/middleware.hpp>
+#include <weft/http/request_refused.hpp>
+#include <weft/http/service.hpp>

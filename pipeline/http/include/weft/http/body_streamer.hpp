@@ -1,21 +1,16 @@
 // BodyStreamer: passes each request (or response) on as soon as its head is complete, with a BodyReader for its body.
 #pragma once
 
-#include <memory>
-#include <string_view>
 #include <utility>
 
 #include <weft/http/body_reader.hpp>
+#include <weft/http/detail/body_feed.hpp>
 #include <weft/http/received_response.hpp>
 #include <weft/http/request.hpp>
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/handler_types.hpp>
 
 namespace weft::http {
-
-namespace detail {
-struct StreamedBodies;
-}
 
 // A request whose body may still be arriving.
 class StreamedRequest final : public Request {
@@ -45,22 +40,13 @@ class BodyStreamer final : public ChannelDuplexHandler {
     using InboundIn = Messages<Request, ReceivedResponse, Content, LastContent, BodyCut>;
     using InboundOut = Messages<StreamedRequest, StreamedResponse>;
 
-    BodyStreamer();
-    ~BodyStreamer() override;
-
     void handlerRemoved(ChannelHandlerContext& ctx) override;
     void channelRead(ChannelHandlerContext& ctx, Message&& message) override;
     void channelInactive(ChannelHandlerContext& ctx) override;
     void read(ChannelHandlerContext& ctx) override;
 
   private:
-    BodyReader begin(ChannelHandlerContext& ctx, Ticket ticket, bool continueDue);
-    void put(Buffer&& data);
-    void end(std::unique_ptr<HeaderList> trailers);
-    void cut(std::string_view reason);
-
-    const std::shared_ptr<detail::StreamedBodies> bodies_;
-    std::shared_ptr<detail::StreamedBody> current_;  // the body that is arriving; null: none
+    detail::BodyFeed feed_;
 };
 
 }  // namespace weft::http

@@ -69,6 +69,8 @@ class HeaderList {
         inline_[count_++] = entryOf(name, value);
         textSize_ += static_cast<std::uint32_t>(size);
     }
+    // Adds the field in place of all fields with this name (case-insensitive).
+    void set(std::string_view name, std::string_view value);
     std::size_t size() const noexcept { return count_; }
     // Bytes of the first `count` names and values; count <= size().
     std::size_t textBytes(std::size_t count) const noexcept {

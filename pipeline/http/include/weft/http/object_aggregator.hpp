@@ -3,9 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
-#include <weft/http/request.hpp>
+#include <weft/http/detail/body_collector.hpp>
 #include <weft/pipeline/channel_handler.hpp>
 #include <weft/pipeline/handler_types.hpp>
 
@@ -29,14 +28,11 @@ class ObjectAggregator final : public ChannelInboundHandler {
     void channelReadSlow(ChannelHandlerContext& ctx, Message&& message);
     void collect(ChannelHandlerContext& ctx, Message&& message);
     void append(Buffer&& data);
-    bool collecting() const noexcept { return request_.data_ != nullptr; }
-    void drop() noexcept { const Request dropped = std::move(request_); }
     void requestMore(ChannelHandlerContext& ctx);
-    void refuse(Request& request, Status status, std::string_view reason);
+    void refuse(const Request& request, const Refusal& refusal);
 
     const std::uint32_t maxBodyBytes_;
-    bool refused_ = false;      // the rest of this body is discarded
-    Request request_{nullptr};  // the request whose body is being collected; without data: none
+    detail::BodyCollector collector_;
 };
 
 }  // namespace weft::http

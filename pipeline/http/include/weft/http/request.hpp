@@ -23,6 +23,8 @@ namespace weft::http {
 
 namespace detail {
 
+class BodyCollector;
+
 struct RequestData final : weft::detail::InThreadCache {
     static constexpr std::size_t shortHead = 256;  // bytes
 
@@ -124,7 +126,7 @@ class Request {
     void takenBy(const ChannelHandlerContext& ctx) noexcept { data_->taker = &ctx; }
 
   protected:
-    friend class ObjectAggregator;
+    friend class detail::BodyCollector;
     friend struct Response;
     std::string_view absolutePath() const noexcept;
     std::string_view text(Slice slice) const noexcept { return data_->text(slice); }

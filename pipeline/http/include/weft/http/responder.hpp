@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 #include <weft/http/header_list.hpp>
 #include <weft/http/response.hpp>
@@ -80,6 +81,11 @@ class BodyWriter {
     // wait for the kernel. Throws the error of an earlier piece (ClosedChannelException), and
     // BlockingOperationException if it would block where blocking is not allowed.
     void send(Buffer piece);
+    void send(std::string_view text) { send(Buffer::copyOf(text)); }
+    // As send(), but never blocks: the next send() or keepPace() does. For one piece between two of these calls.
+    void sendLater(Buffer piece);
+    // Blocks, and throws, as the send() of the piece that has been given to sendLater().
+    void keepPace();
     // Ends the body. Trailers are sent with a chunked body only, and a client may ignore them. If one of them must not
     // be a trailer, none is sent and the promise fails; the body still ends. From here on, `promise` cannot be
     // cancelled; if it has been, the body does not end.
@@ -92,6 +98,7 @@ class BodyWriter {
     Ticket ticket_;
     std::size_t unmarked_ = 0;  // bytes written by send() since its last promise
     ChannelPromise mark_;       // the last promise of send()
+    ChannelPromise due_;        // the one before, which keepPace() waits for
 };
 
 }  // namespace weft::http

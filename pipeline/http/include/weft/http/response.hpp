@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <weft/http/header_list.hpp>
@@ -33,6 +34,11 @@ struct Response {
         : status(status), body(std::move(body)) {
         if (!contentType.empty()) headers.add("Content-Type", contentType);
     }
+    // Copies the text. Throws std::bad_alloc.
+    template <class Text>
+    requires std::is_convertible_v<const Text&, std::string_view> Response(Status status, const Text& text,
+                                                                           std::string_view contentType = "text/plain")
+        : Response(status, Buffer::copyOf(text), contentType) {}
 
     Status status = Status::ok;
     bool keepAlive = true;  // false: close the connection after this response
@@ -42,6 +48,11 @@ struct Response {
     std::uint64_t contentLength = 0;
     HeaderList headers;  // the codec sets Content-Length, Transfer-Encoding and Connection: see ResponseHead::headers
     Buffer body;
+
+    // Adds a header field; a Content-Type replaces the present one. For other fields with a single value, see
+    // HeaderList::set().
+    Response& with(std::string_view name, std::string_view value) &;
+    Response&& with(std::string_view name, std::string_view value) && { return std::move(with(name, value)); }
 
     // Makes this the answer to `request`. Needed for a response that is written outside of the delivery of its request,
     // or that passes a handler which holds writes back (ChunkedWriteHandler). The caller may then destroy `request`,

@@ -4,14 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <weft/http/detail/route_index.hpp>
 #include <weft/http/method.hpp>
+#include <weft/http/path_parameters.hpp>
 #include <weft/http/request.hpp>
 
 namespace weft {
@@ -19,29 +20,6 @@ class ChannelHandlerContext;
 }
 
 namespace weft::http {
-
-// How a RouteTable gives the {parameters} of a path to its routes.
-enum class PathValues : std::uint8_t {
-    // Decoded. {id} contains no '/', {path...} is a relative path in normal form: no '/' at its start, no empty segment
-    // before its last. Neither has a NUL, or a segment "." or "..". Paths with other values are malformed.
-    checked,
-    // As sent, with their percent escapes: the routes decode and check them. After decoding, a value may contain '/'
-    // anywhere, "../" included. For names with an escaped '/', such as "group%2Fproject".
-    raw,
-};
-
-// The values of a path's {parameters}. An owning, copyable value: a fiber may keep it.
-class PathParameters {
-  public:
-    // The value of the parameter with this name in the route's pattern. Throws std::out_of_range when the pattern has
-    // none of this name. Valid as long as this object.
-    std::string_view operator[](std::string_view name) const;
-    std::size_t size() const noexcept { return values_.size(); }
-
-  private:
-    friend class RouteTable;
-    std::vector<std::pair<std::string, std::string>> values_;
-};
 
 // Filled in before the first connection, then only read: a Router of each connection shares it. Adding is not
 // thread-safe; find() is const, and any number of threads may call it.
@@ -54,10 +32,7 @@ class RouteTable {
   public:
     using Function = std::function<void(ChannelHandlerContext&, FullRequest, PathParameters)>;
 
-    explicit RouteTable(PathValues values = PathValues::checked);
-    RouteTable(RouteTable&&) noexcept;  // a moved-from table may only be assigned to or destroyed
-    RouteTable& operator=(RouteTable&&) noexcept;
-    ~RouteTable();
+    explicit RouteTable(PathValues values = PathValues::checked) : index_(values) {}
 
     // Throws std::invalid_argument for a pattern that does not begin with '/', has an unnamed or repeated parameter or
     // literal text that no request can match (a malformed escape, an escaped '/', a NUL, a segment "." or ".."), or has
@@ -89,37 +64,26 @@ class RouteTable {
         return add(Method::delete_, pattern, std::move(function));
     }
 
-    enum class Outcome : std::uint8_t {
-        found,
-        noPath,    // no pattern matches
-        noMethod,  // patterns match, none has a route for the method
-        badPath,   // a malformed percent escape, a NUL, a segment "." or "..", or a value against PathValues::checked
-    };
-    struct Match {
-        Outcome outcome = Outcome::noPath;
+    using Outcome = detail::RouteIndex::Outcome;
+    struct Match : detail::RouteIndex::Match {
         const Function* function = nullptr;  // found
-        PathParameters parameters;
-        std::uint16_t methods = 0;  // noMethod: a bit for each method that the path has
     };
     // `path`: as Request::path(). Allocates only for paths with escapes and for parameters.
     Match find(Method method, std::string_view path) const;
     // The value of an Allow header: "GET, HEAD, OPTIONS". HEAD comes with GET, and OPTIONS always.
     static std::string allow(std::uint16_t methods);
+    // The answer of a Router to a request without a route.
+    detail::RouteIndex::Unrouted unrouted(Method method, TargetForm form, const Match& match) const noexcept {
+        return index_.unrouted(method, form, match);
+    }
     // Of all routes together.
-    std::uint16_t methods() const noexcept { return methods_; }
+    std::uint16_t methods() const noexcept { return index_.methods(); }
 
   private:
-    struct Route;
-    struct Endpoint;
-    struct Node;
-    struct Tree;
-    class Search;
-
     void addRoute(Method method, std::string_view pattern, Function function);
 
-    std::unique_ptr<Tree> tree_;
-    PathValues values_;
-    std::uint16_t methods_ = 0;
+    detail::RouteIndex index_;
+    std::vector<Function> functions_;  // by number of the route
 };
 
 }  // namespace weft::http

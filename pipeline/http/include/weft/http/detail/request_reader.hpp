@@ -113,6 +113,7 @@ class RequestReader {
 
     // Requests without an answer (request_reader_refusals.cpp).
     void refuse(Ticket ticket, const Refusal& refusal);
+    void answer(Ticket ticket, Response&& response, std::string_view reason);
     void settleDropped(Ticket ticket, ResponseSlot& slot, const ChannelHandlerContext* taker);
     void warnOfDropped(Ticket ticket, const ResponseSlot& slot, const ChannelHandlerContext* taker) noexcept;
 
