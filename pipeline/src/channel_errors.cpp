@@ -1,5 +1,7 @@
 #include <weft/pipeline/channel_errors.hpp>
 
+#include <cerrno>
+
 namespace weft {
 
 ErrorCode errorCodeOf(const std::exception_ptr& cause) noexcept {
@@ -11,6 +13,14 @@ ErrorCode errorCodeOf(const std::exception_ptr& cause) noexcept {
     } catch (...) {
         return fromErrno(EIO);
     }
+}
+
+bool detail::isEndOfConnection(const std::exception_ptr& cause) noexcept {
+    const ErrorCode code = errorCodeOf(cause);
+    for (const int end : {EPIPE, ECONNRESET, ECONNABORTED, ENOTCONN}) {
+        if (code == fromErrno(end)) return true;
+    }
+    return code == operationAborted();
 }
 
 std::string describe(const std::exception_ptr& cause) {

@@ -1,6 +1,5 @@
 #include <weft/pipeline/context_spawn.hpp>
 
-#include <cerrno>
 #include <stdexcept>
 #include <string>
 
@@ -13,15 +12,6 @@
 namespace weft::detail {
 
 namespace {
-
-// The errors of calls on a connection that has ended, and of cancelled calls.
-bool isEndOfConnection(const std::exception_ptr& error) noexcept {
-    const ErrorCode code = errorCodeOf(error);
-    for (const int end : {EPIPE, ECONNRESET, ECONNABORTED, ENOTCONN}) {
-        if (code == fromErrno(end)) return true;
-    }
-    return code == operationAborted();
-}
 
 bool endWasRequested(const Channel& channel) noexcept {
     return thisFiber::cancelRequested() || channel.closed() || channel.loop().stopping();

@@ -1,6 +1,5 @@
 #include "service_plan.hpp"
 
-#include <cerrno>
 #include <chrono>
 #include <stdexcept>
 #include <utility>
@@ -33,15 +32,6 @@ Response streamedAlready() {
 void logFailure(LogLevel level, Call& call, const std::exception_ptr& failure) {
     log(level, {call.request().methodText(), " ", weft::detail::printable(call.request().target()), " (request ",
                 call.id(), "): ", describe(failure)});
-}
-
-// The errors of calls on a connection that has ended, and of waits that were ended.
-bool isEndOfConnection(const std::exception_ptr& failure) noexcept {
-    const ErrorCode code = errorCodeOf(failure);
-    for (const int end : {EPIPE, ECONNRESET, ECONNABORTED, ENOTCONN}) {
-        if (code == fromErrno(end)) return true;
-    }
-    return code == operationAborted();
 }
 
 void logLost(Call& call) {
@@ -167,8 +157,8 @@ Response ServicePlan::failed(Call& call, const std::exception_ptr& failure) cons
         cut(call, failure);
         return streamedAlready();
     }
-    if (!call.context().channel().open()) {                       // no client, no answer
-        if (!isEndOfConnection(failure)) errorOf(call, failure);  // logs it
+    if (!call.context().channel().open()) {                                     // no client, no answer
+        if (!weft::detail::isEndOfConnection(failure)) errorOf(call, failure);  // logs it
         return Response(Status::serviceUnavailable);
     }
     const Error error = errorOf(call, failure);
@@ -181,7 +171,7 @@ Response ServicePlan::failed(Call& call, const std::exception_ptr& failure) cons
 void ServicePlan::cut(Call& call, const std::exception_ptr& failure) {
     const bool late = call.deadline_ != nullptr && call.deadline_->timedOut();
     const bool ended = !call.context().channel().open() || thisFiber::cancelRequested();
-    const bool expected = ended && isEndOfConnection(failure) && !late;
+    const bool expected = ended && weft::detail::isEndOfConnection(failure) && !late;
     logFailure(expected ? LogLevel::debug : LogLevel::error, call, failure);
     call.extras().cut = call.extras().stream != nullptr;
     call.extras().stream.reset();
@@ -232,7 +222,7 @@ Error ServicePlan::abortion(const Call& call) {
 Response ServicePlan::refused(const Call& call) const {
     const detail::Refused& refused = call.refused_;
     if (refused.status == Status::contentTooLarge) throw Error(refused.status, detail::BodyCollector::tooLarge.reason);
-    if (refused.status != Status{}) throw Error(refused.status, "only 100-continue is supported");
+    if (refused.status != Status{}) throw Error(refused.status, detail::BodyCollector::unknownExpectation.reason);
     detail::RouteIndex::Match match;
     match.outcome = refused.outcome;
     match.methods = refused.methods;

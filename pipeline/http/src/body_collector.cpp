@@ -7,7 +7,7 @@
 namespace weft::http::detail {
 
 std::optional<Refusal> BodyCollector::refusalOf(const RequestHead& head, std::size_t maxBodyBytes) noexcept {
-    if (head.expectUnknown) return Refusal{Status::expectationFailed, "only 100-continue is supported"};
+    if (head.expectUnknown) return unknownExpectation;
     if (head.bodyKind == BodyKind::length && head.contentLength > maxBodyBytes) return tooLarge;
     return std::nullopt;
 }

@@ -1,5 +1,6 @@
 #include <weft/http/body_streamer.hpp>
 
+#include <weft/http/detail/body_collector.hpp>
 #include <weft/pipeline/channel.hpp>
 #include <weft/pipeline/channel_handler_context.hpp>
 
@@ -18,7 +19,8 @@ void BodyStreamer::channelRead(ChannelHandlerContext& ctx, Message&& message) {
     if (message.is<Request>()) {
         Request request = message.take<Request>();
         if (request.head().expectUnknown) {
-            Response refusal = error(Status::expectationFailed, "only 100-continue is supported");
+            constexpr Refusal unknown = detail::BodyCollector::unknownExpectation;
+            Response refusal = error(unknown.status, unknown.reason);
             refusal.keepAlive = false;
             return request.responder().send(std::move(refusal));
         }

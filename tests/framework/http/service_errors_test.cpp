@@ -27,7 +27,9 @@ TEST_F(ServiceErrors, AnErrorIsTheAnswer) {
     service_.get("/plain", []() -> Response { throw Error(Status::conflict); });
     service_.get("/text", []() -> Response { throw Error(Status::notFound, "no item 7"); });
     service_.get("/fields", []() -> Response {
-        throw Error(Status::unauthorized, "who?").with("WWW-Authenticate", "Basic").with("WWW-Authenticate", "Digest");
+        throw Error(Status::unauthorized, "no token")
+            .with("WWW-Authenticate", "Basic")
+            .with("WWW-Authenticate", "Digest");
     });
     HttpClient client(address());
     HttpAnswer answer = client.get("/plain");
@@ -129,9 +131,9 @@ TEST_F(ServiceErrors, AFunctionThatADrainEndsIs503) {
 }
 
 TEST_F(ServiceErrors, ABackendThatFailsIs502) {
-    const ReservedPort nobody;
+    const ReservedPort unused;
     const End end(*this);
-    service_.get("/", [&] { return Buffer(http::get(nobody.address(), "/")); });
+    service_.get("/", [&] { return Buffer(http::get(unused.address(), "/")); });
     const HttpAnswer answer = get("/");
     EXPECT_EQ(answer.status, 502);
     EXPECT_EQ(answer.body.find("refused"), std::string::npos);

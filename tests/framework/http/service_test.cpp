@@ -232,7 +232,7 @@ TEST_F(ServiceTest, MiddlewareAnswersInPlaceAndHandsValuesOn) {
     static const AttributeKey<std::string> user;
     service_.use([](Call& call, Next next) -> Response {
         const auto given = call.request().header("User");
-        if (!given) return Response(Status::unauthorized, "who?");
+        if (!given) return Response(Status::unauthorized, "no user");
         call.attr(user) = *given;
         call.addHeader("X-Seen", "yes");
         return next(call);
@@ -240,7 +240,7 @@ TEST_F(ServiceTest, MiddlewareAnswersInPlaceAndHandsValuesOn) {
     service_.get("/", [](Call& call) { return "hello " + call.attr(user); });
     service_.get("/stream", [](Call& call) { call.stream().send("x"); });
     HttpClient client(address());
-    EXPECT_EQ(client.get("/").body, "who?");
+    EXPECT_EQ(client.get("/").body, "no user");
     HttpAnswer answer = client.request("GET", "/", "User: ann\r\n");
     EXPECT_EQ(answer.body, "hello ann");
     EXPECT_EQ(answer.header("X-Seen"), "yes");

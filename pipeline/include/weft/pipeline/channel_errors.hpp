@@ -55,6 +55,10 @@ class UnsupportedMessageException : public std::invalid_argument {
 
 // The ErrorCode of a SystemError; EIO for any other exception, none for null.
 ErrorCode errorCodeOf(const std::exception_ptr& cause) noexcept;
+namespace detail {
+// True for the errors of calls on a connection that has ended, and of waits that were ended.
+bool isEndOfConnection(const std::exception_ptr& cause) noexcept;
+}  // namespace detail
 // The what() of the exception, or a fixed text for null and for one that is no std::exception. For logs.
 std::string describe(const std::exception_ptr& cause);
 

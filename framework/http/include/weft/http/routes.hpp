@@ -84,9 +84,8 @@ class Routes {
         return *this;
     }
 
-    // Routes whose patterns begin with `prefix`: "/items", without a '/' at its end; "" is allowed. Their pattern may
-    // be
-    // "", too.
+    // Routes whose patterns begin with `prefix`: "/items", without a '/' at its end; "" is allowed. The pattern of a
+    // route in it may be "", too.
     Routes group(std::string_view prefix, const RouteOptions& options = {});
 
   protected:

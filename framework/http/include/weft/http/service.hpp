@@ -48,10 +48,10 @@ struct CommandLineOption {
 //     return service.run(argc, argv);
 // A request's route is found when its head has arrived: a request without one, or with too long a body, is answered
 // without its body. Then a fiber on the connection's carrier calls the middleware and the route's function; it may
-// block, and is cancelled when the client goes. What is thrown becomes the answer through onError(): an Error itself;
-// 504 for the route's deadline; 503 when the server ends; 504 and 502 for a ClientError, that of a timeout and any
-// other; 500 for everything else, which is logged with the id of the request. Of no exception but an Error does the
-// client get the text. Once the answer has begun (Call::stream()), it is cut instead, and the exception is logged.
+// block, and is cancelled when the client closes the connection. An exception is answered, through onError(): an Error
+// with its status and text; the route's deadline with 504; the end of the server with 503; a ClientError with 502, or
+// 504 if it is a timeout; every other one with 500, and logged with the id of the request. The client gets the text of
+// an Error only. Once the answer has begun (Call::stream()), it is cut instead, and the exception is logged.
 // A request without a route is answered with 404, 405 (with Allow), 400 (a malformed path) or 501 (an unknown method),
 // OPTIONS with 204: all of them through the Service's own middleware and, if they are errors, onError().
 // Malformed and slow requests are answered by the codec; of them, onServed() is told.
@@ -88,8 +88,8 @@ class Service : public Routes {
     }
 
     // Called by run() after it has read the command line and before it listens, in a fiber: it may block. What it
-    // throws ends run(), with one line on stderr. A signal ends the process. Each call replaces the
-    // former function.
+    // throws ends run(), with one line on stderr; a signal meanwhile ends the process. Each call replaces the former
+    // function.
     Service& onStart(UniqueFunction<void()> function);
 
     // Listens, and serves until SIGINT, SIGTERM or SIGHUP; then drains, for ServiceOptions::drainTime at most. Prints

@@ -13,6 +13,7 @@ namespace weft::http::detail {
 // Holds at most one request, whose body is being collected. What it refuses, its owner answers.
 class BodyCollector {
   public:
+    static constexpr Refusal unknownExpectation{Status::expectationFailed, "only 100-continue is supported"};
     static constexpr Refusal tooLarge{Status::contentTooLarge, "the body is larger than this server accepts"};
 
     // Why a request is not to be collected: another expectation than 100-continue (417), or a body that is announced
